@@ -1,0 +1,55 @@
+"""Load PostgreSQL tables with Airflow so that running anything again is safe.
+
+The names of ``__all__`` are public, everything else may change. They are imported
+when first used: Airflow imports this package to discover the provider, early and in
+every one of its processes, and must not pay for, or trip over, the operators then.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from airflow_idempotent.dag_factory.folder import load_tables
+    from airflow_idempotent.operators.land import AtomicLandOperator
+    from airflow_idempotent.operators.stage_merge import StageMergeOperator
+    from airflow_idempotent.operators.validate import ValidatePartitionOperator
+    from airflow_idempotent.spec.source import Files, Query
+    from airflow_idempotent.spec.table import TableSpec
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AtomicLandOperator",
+    "Files",
+    "Query",
+    "StageMergeOperator",
+    "TableSpec",
+    "ValidatePartitionOperator",
+    "__version__",
+    "load_tables",
+]
+
+_HOMES = {
+    "AtomicLandOperator": "airflow_idempotent.operators.land",
+    "Files": "airflow_idempotent.spec.source",
+    "Query": "airflow_idempotent.spec.source",
+    "StageMergeOperator": "airflow_idempotent.operators.stage_merge",
+    "TableSpec": "airflow_idempotent.spec.table",
+    "ValidatePartitionOperator": "airflow_idempotent.operators.validate",
+    "load_tables": "airflow_idempotent.dag_factory.folder",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used, and keep it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -1,0 +1,42 @@
+"""not_null: the columns are filled in every row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sqlglot import exp
+
+from airflow_idempotent.checks.check import Check
+from airflow_idempotent.core.verdict import CheckResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotNull(Check):
+    """No row has NULL in any of ``columns``."""
+
+    kind: ClassVar[str] = "not_null"
+    shorthand: ClassVar[str] = "columns"
+    columns: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return f"not_null({', '.join(self.columns)})"
+
+    @property
+    def columns_used(self) -> Sequence[str]:
+        return self.columns
+
+    def _broken(self) -> exp.Expression:
+        return exp.or_(*(exp.column(name, quoted=True).is_(exp.null()) for name in self.columns))
+
+    def aggregate(self) -> exp.Expression:
+        return exp.Filter(this=exp.Count(this=exp.Star()), expression=exp.Where(this=self._broken()))
+
+    def violations(self, rows: exp.Table) -> exp.Select:
+        return exp.select(*(exp.column(name, quoted=True) for name in self.columns)).from_(rows).where(self._broken())
+
+    def judge(self, observed: int | None, rows: int) -> CheckResult:
+        count = observed or 0
+        return self.result(count > 0, f"{count:,} of {rows:,} rows have NULL", count, rows)

@@ -1,0 +1,49 @@
+"""reconcile: the target holds what the manifest brought and the ledger says was written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from airflow_idempotent.checks.check import Check
+from airflow_idempotent.core.step import Effects, Measure
+from airflow_idempotent.core.verdict import CheckResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reconcile(Check):
+    """Counts and digests agree: manifest with ledger, ledger with table.
+
+    Runs in ``validate`` only, since inside stage_merge there is no ledger event yet to compare with.
+    """
+
+    kind: ClassVar[str] = "reconcile"
+    shorthand: ClassVar[str] = "severity"
+
+    @property
+    def label(self) -> str:
+        return "reconcile"
+
+    def judge(self, observed: int | None, rows: int) -> CheckResult:
+        return self.not_evaluated("compared in validate, against manifest and ledger")
+
+    def compare(self, *, landed: int, effects: Effects, recorded: Measure, now: Measure, changed_since: str = "") -> CheckResult:
+        """Judge three counts of one batch.
+
+        ``landed`` is the manifest's rows; ``recorded`` what the ledger measured in the transaction
+        that wrote; ``now`` the same measured again; ``changed_since`` names a later batch that
+        reached into this partition, which makes a difference to the table explained.
+        """
+        accounted = sum(effects.as_dict().values()) - effects.deleted
+        if accounted != landed:
+            return self.result(True, f"manifest has {landed:,} rows, the ledger accounts for {accounted:,}", accounted, landed)
+        if recorded.digest is None:
+            return self.not_evaluated("the table has no partition column: manifest and ledger agree, the table was not recounted")
+        if (recorded.row_count, recorded.digest) == (now.row_count, now.digest):
+            return self.result(False, f"{now.row_count or 0:,} rows, digest equal", now.row_count, now.row_count or 0)
+        if changed_since:
+            return self.not_evaluated(f"batch {changed_since} has written to this partition since")
+        message = f"ledger has {recorded.row_count or 0:,} rows, the table {now.row_count or 0:,}"
+        if recorded.row_count == now.row_count:
+            message += " with other content"
+        return self.result(True, message, now.row_count, now.row_count or 0)

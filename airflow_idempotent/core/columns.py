@@ -1,0 +1,60 @@
+"""Columns and tables as the catalogue describes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from airflow_idempotent.core.relation import Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. ``data_type`` is PostgreSQL's own spelling (``format_type``), e.g. ``numeric(12,2)``.
+
+    ``writable`` is false for generated columns and identities that are always generated.
+    """
+
+    name: str
+    data_type: str
+    nullable: bool = True
+    writable: bool = True
+
+    @property
+    def scale(self) -> int | None:
+        """Decimal places a numeric column keeps; None when it keeps all, or is not numeric."""
+        found = re.fullmatch(r"(?:numeric|decimal)\((\d+)(?:,\s*(-?\d+))?\)", self.data_type)
+        return int(found[2] or 0) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """What the catalogue says of a table: columns in order, and the column sets that are unique.
+
+    ``unique_keys`` lists only indexes that can stop a second row of a key: valid, not partial,
+    on plain columns, checked at once.
+    """
+
+    relation: Relation
+    columns: tuple[Column, ...]
+    unique_keys: tuple[frozenset[str], ...] = ()
+    partitioned: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    def __getitem__(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    def __contains__(self, name: str) -> bool:
+        return any(column.name == name for column in self.columns)
+
+    def select(self, names: Iterable[str]) -> tuple[Column, ...]:
+        """These columns, in the order given."""
+        return tuple(self[name] for name in names)
+
+    def is_unique(self, key: Iterable[str]) -> bool:
+        """Whether the database itself refuses a second row of one key."""
+        return frozenset(key) in self.unique_keys

@@ -1,0 +1,136 @@
+"""What one landing brought: a numbered, immutable batch of parts, described by its manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
+from urllib.parse import quote
+
+FORMAT_VERSION = 1
+MAX_FOLDER_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFormat:
+    """How the bytes of a CSV part are read. ``null`` is the unquoted text that means NULL."""
+
+    delimiter: str = ","
+    quote: str = '"'
+    null: str = ""
+    encoding: str = "utf-8"
+    header: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One landed file. ``bytes`` and ``sha256`` are of the file as it lies there, ``rows`` counts records.
+
+    ``columns`` are the names of its header, in its order. ``source`` is the name it came under.
+    """
+
+    name: str
+    bytes: int
+    rows: int
+    sha256: str
+    columns: tuple[str, ...]
+    source: str = ""
+
+    @property
+    def gzipped(self) -> bool:
+        return self.name.endswith(".gz")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The commit point of a batch: a batch without one does not exist for any reader.
+
+    ``start``, ``end``, ``cutoff_ts`` and ``created_at`` are ISO 8601 instants in UTC. Two manifests
+    of equal ``content_fingerprint`` stand for the same rows in the same bytes.
+    """
+
+    table: str
+    partition: str
+    batch_id: str
+    start: str
+    end: str
+    format: CsvFormat
+    parts: tuple[Part, ...]
+    source: Mapping[str, Any] = field(default_factory=dict)
+    cutoff_ts: str = ""
+    attempt: str = ""
+    created_at: str = ""
+    version: int = FORMAT_VERSION
+
+    @property
+    def rows(self) -> int:
+        return sum(part.rows for part in self.parts)
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.bytes for part in self.parts)
+
+    @property
+    def content_fingerprint(self) -> str:
+        """Hash of the content alone: formats, and name, columns and bytes of the parts in order."""
+        content = [asdict(self.format), [(part.name, part.columns, part.sha256) for part in self.parts]]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def revision(self) -> int:
+        """Which landing of its partition this is, counted from 1."""
+        return int(self.batch_id.rpartition("_")[2])
+
+    def to_json(self) -> str:
+        values = asdict(self) | {"rows": self.rows, "bytes": self.bytes, "content_fingerprint": self.content_fingerprint}
+        return json.dumps(values, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a manifest back.
+
+        Raises:
+            ValueError: not a manifest, of a newer format, or its content does not match its fingerprint.
+        """
+        values = json.loads(text)
+        if not isinstance(values, dict) or values.get("version") != FORMAT_VERSION:
+            raise ValueError("not a manifest of this version")
+        known = {item.name for item in fields(cls)}
+        kept = {name: value for name, value in values.items() if name in known}
+        kept["format"] = CsvFormat(**values["format"])
+        kept["parts"] = tuple(Part(**{**part, "columns": tuple(part["columns"])}) for part in values["parts"])
+        manifest = cls(**kept)
+        if manifest.content_fingerprint != values.get("content_fingerprint"):
+            raise ValueError("its content does not match its fingerprint")
+        return manifest
+
+
+def batch_id(partition_compact: str, revision: int) -> str:
+    """``20250501_01`` is the first landing of a partition, ``_02`` exists only when the content differs."""
+    return f"{partition_compact}_{revision:02d}"
+
+
+def folder_name(text: str) -> str:
+    """A name as one folder: all but letters, digits and ``_-.`` percent-encoded, as Hive does it.
+
+    Two names never share a folder, no name leads out of its parent or hides, and one too long for a
+    file system ends in its hash.
+    """
+    name = quote(text, safe="").replace("~", "%7E")
+    if name.startswith("."):
+        name = "%2E" + name[1:]
+    if len(name) <= MAX_FOLDER_NAME:
+        return name
+    return f"{name[:160]}~{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
+def partition_folder(table: str, partition: str) -> str:
+    """Where the batches of a partition lie below their landing root."""
+    return f"{folder_name(table)}/partition={folder_name(partition)}"
+
+
+def batch_folder(table: str, partition: str, batch: str) -> str:
+    """Where a batch lies below its landing root; derives from names only, never from a clock or a run."""
+    return f"{partition_folder(table, partition)}/batch={batch}"

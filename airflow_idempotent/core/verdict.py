@@ -1,0 +1,49 @@
+"""What a check found, and what that means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """``error`` closes the gate, ``warn`` is recorded."""
+
+    WARN = "warn"
+    ERROR = "error"
+
+
+class Verdict(StrEnum):
+    """``not_evaluated`` is not ``passed``: there was nothing to look at."""
+
+    PASSED = "passed"
+    WARNED = "warned"
+    FAILED = "failed"
+    NOT_EVALUATED = "not_evaluated"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One check's verdict: what was looked at (``rows``), how much of it broke the check, a few examples.
+
+    ``observed`` is a count of violations, or the measured value for checks that compare one.
+    ``samples`` hold key values, never whole rows. ``query`` finds the violations again.
+    """
+
+    check: str
+    severity: Severity
+    verdict: Verdict
+    observed: int | None = None
+    rows: int = 0
+    message: str = ""
+    samples: tuple[str, ...] = field(default=())
+    query: str = ""
+
+    def __str__(self) -> str:
+        examples = f", e.g. {', '.join(self.samples)}" if self.samples else ""
+        return f"{self.check}: {self.message}{examples}"
+
+
+def closes_gate(results: tuple[CheckResult, ...]) -> tuple[str, ...]:
+    """The failures that forbid publishing, as lines; empty means the gate is open."""
+    return tuple(str(result) for result in results if result.verdict is Verdict.FAILED)

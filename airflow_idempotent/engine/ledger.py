@@ -1,0 +1,188 @@
+"""The ledger: append-only events in the target database, written in the transaction of the data they speak of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.step import Attempt, Effects, Measure, Receipt, State, Step
+from airflow_idempotent.core.verdict import CheckResult
+from airflow_idempotent.engine.session import Session
+from airflow_idempotent.sql import ledger as sql
+from airflow_idempotent.sql.create import sql_name
+from airflow_idempotent.sql.statement import Statement
+
+_INSTALL_LOCK = "airflow_idempotent/ledger"
+
+
+class Ledger:
+    """The ledger as one attempt sees it. Everything it writes belongs to the session's transaction."""
+
+    def __init__(self, session: Session, attempt: Attempt | None = None) -> None:
+        self._session = session
+        self._attempt = attempt or Attempt()
+
+    def install(self) -> None:
+        """Create the ledger or bring it to this version, under a lock, in a transaction of its own.
+
+        An up-to-date ledger is left alone, so every step may call this.
+        """
+        with self._session.transaction():
+            if self._version() >= sql.SCHEMA_VERSION:
+                return
+            self._session.query(Statement(sql.LOCK, {"key": lock_key(_INSTALL_LOCK)}))
+            for version, upgrade in enumerate(sql.UPGRADES, start=1):
+                if self._version() < version:
+                    self._session.execute(Statement(upgrade))
+                    self._session.execute(sql.installed(version))
+
+    def _version(self) -> int:
+        [(is_installed,)] = self._session.query(sql.INSTALLED)
+        return int(self._session.query(sql.VERSION)[0][0]) if is_installed else 0
+
+    def lock(self, step: Step) -> None:
+        """Keep other runs out until the transaction ends: of the partition always, of the table when the step asks.
+
+        Table before partition, in every step, so that two runs cannot wait for each other.
+        """
+        table, partition = locks_of(step.table, step.partition.key)
+        self._session.query(Statement(sql.LOCK if step.exclusive else sql.LOCK_SHARED, {"key": table}))
+        self._session.query(Statement(sql.LOCK, {"key": partition}))
+
+    def lock_table(self, step: Step) -> None:
+        """Keep every other run of the table out until the transaction ends."""
+        self._session.query(Statement(sql.LOCK, {"key": locks_of(step.table, step.partition.key)[0]}))
+
+    def holders(self, table: str, partition: str) -> tuple[str, ...]:
+        """Who holds the table or the partition now, one line per session."""
+        binds = {"keys": list(locks_of(table, partition)), "table": sql_name(Relation.parse(table))}
+        with self._session.transaction():
+            rows = self._session.query(Statement(sql.HOLDERS, binds))
+        return tuple(f"pid {pid} ({name}), {state}, for {seconds} s" for pid, name, state, seconds in rows)
+
+    def receipt(self, step: Step) -> Receipt | None:
+        """Proof that exactly this work was the last thing published for the partition."""
+        content = step.manifest.content_fingerprint
+        found = sql.receipt(step.table, step.table_version, step.partition.key, step.spec_fingerprint, content)
+        return self._receipt(step.table, step.partition.key, found)
+
+    def latest(self, table: str, partition: str, version: int = 1) -> Receipt | None:
+        """Proof of what was published last for a partition."""
+        return self._receipt(table, partition, sql.latest_published(table, version, partition))
+
+    def batch_that_reached(self, published: Receipt, partition: Partition, version: int = 1) -> str:
+        """A batch of another partition that has written rows of this one since; empty when there is none."""
+        start, end = (bound.isoformat(sep=" ") for bound in (partition.start, partition.end))
+        found = sql.batch_that_reached(published.table, version, partition.key, published.event_id or 0, start, end)
+        rows = self._session.query(found)
+        return str(rows[0][0]) if rows else ""
+
+    def _receipt(self, table: str, partition: str, statement: Statement) -> Receipt | None:
+        rows = self._session.query(statement)
+        if not rows:
+            return None
+        found = dict(zip(sql.RECEIPT_COLUMNS, rows[0], strict=True))
+        effects = Effects(**{name: found[name] for name in Effects().as_dict()})
+        measured = {name: found[name] for name in ("min_version", "max_version", "min_event_time", "max_event_time", "row_count", "digest")}
+        return Receipt(
+            table=table,
+            partition=partition,
+            batch_id=found["batch_id"],
+            state=State(found["state"]),
+            effects=effects,
+            measure=Measure(staged_rows=found["staged_rows"], **measured),
+            event_id=found["event_id"],
+            recorded_at=found["recorded_at"],
+            content_fingerprint=found["content_fingerprint"],
+        )
+
+    def record(
+        self,
+        step: Step,
+        *,
+        name: str = "stage_merge",
+        state: State = State.PUBLISHED,
+        effects: Effects | None = None,
+        measure: Measure | None = None,
+        checks: tuple[CheckResult, ...] = (),
+        message: str = "",
+        seconds: float | None = None,
+    ) -> Receipt:
+        """Append one event, linked to the one before it of the same partition, and the results of its checks."""
+        effects, measure = effects or Effects(), measure or Measure()
+        values = self._values(step, name, state, effects, measure, message, seconds)
+        rows = self._session.query(sql.previous_hash(step.table, step.table_version, step.partition.key))
+        values["previous_hash"] = rows[0][0] if rows else ""
+        values["hash"] = event_hash(values)
+        [(event_id, recorded_at)] = self._session.query(sql.record_event(values))
+        for check in checks:
+            self._session.execute(Statement(sql.RECORD_CHECK, {"event_id": event_id, **_check_values(check)}))
+        return Receipt(
+            table=step.table,
+            partition=step.partition.key,
+            batch_id=step.manifest.batch_id,
+            state=state,
+            effects=effects,
+            measure=measure,
+            checks=checks,
+            event_id=event_id,
+            recorded_at=recorded_at,
+            content_fingerprint=step.manifest.content_fingerprint,
+        )
+
+    def _values(
+        self, step: Step, name: str, state: State, effects: Effects, measure: Measure, message: str, seconds: float | None
+    ) -> dict[str, Any]:
+        return {
+            "table_name": step.table,
+            "table_version": step.table_version,
+            "partition_key": step.partition.key,
+            "partition_start": step.partition.start,
+            "partition_end": step.partition.end,
+            "batch_id": step.manifest.batch_id,
+            "step": name,
+            "state": str(state),
+            "spec_fingerprint": step.spec_fingerprint,
+            "content_fingerprint": step.manifest.content_fingerprint,
+            "staged_rows": measure.staged_rows,
+            **effects.as_dict(),
+            **{fact: getattr(measure, fact) for fact in ("row_count", "digest", "min_version", "max_version", "min_event_time", "max_event_time")},
+            "cutoff_ts": step.manifest.cutoff_ts or None,
+            "lane": self._attempt.lane,
+            "attempt": str(self._attempt),
+            "message": message,
+            "seconds": seconds,
+        }
+
+
+def lock_key(name: str) -> int:
+    """A name as a key for PostgreSQL's advisory locks: signed, 64 bits."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
+
+
+def locks_of(table: str, partition: str) -> tuple[int, int]:
+    """The keys of the table's lock and of the partition's."""
+    return lock_key(f"airflow_idempotent/{table}"), lock_key(f"airflow_idempotent/{table}/{partition}")
+
+
+def event_hash(values: Mapping[str, Any]) -> str:
+    """SHA-256 (hex) over everything an event says, including the hash before it; not the clock, nor the duration."""
+    said = {name: value for name, value in values.items() if name not in ("hash", "seconds")}
+    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _check_values(check: CheckResult) -> dict[str, Any]:
+    return {
+        "check": check.check,
+        "severity": str(check.severity),
+        "verdict": str(check.verdict),
+        "observed": check.observed,
+        "rows": check.rows,
+        "message": check.message,
+        "samples": list(check.samples),
+        "query": check.query,
+    }

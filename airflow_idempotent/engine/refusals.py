@@ -1,0 +1,68 @@
+"""What the database says when it refuses, in our words: file, line, column, and what to do."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from airflow_idempotent.core.manifest import Part
+from airflow_idempotent.errors import (
+    BadRowError,
+    ConnectionLostError,
+    ConstraintError,
+    DatabaseError,
+    IdempotentError,
+    LockTimeoutError,
+    StatementTimeoutError,
+)
+
+TRANSIENT = {"40001", "40P01"}
+_CONTEXT = re.compile(r"COPY \S+, line (\d+)(?:, column ([^:]+))?")
+
+
+def sqlstate(error: BaseException) -> str:
+    """The five-character code of a driver's error; empty when it has none."""
+    return getattr(error, "sqlstate", None) or getattr(error, "pgcode", None) or ""
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether the same transaction can succeed at once: deadlock, serialization, or a ledger chain that grew meanwhile."""
+    chain_grew = getattr(getattr(error, "diag", None), "constraint_name", None) == "one_chain_per_partition"
+    return sqlstate(error) in TRANSIENT or chain_grew
+
+
+def is_driver_error(error: BaseException) -> bool:
+    """Whether the error comes from psycopg2 or psycopg, which are never imported here."""
+    return any(base.__name__ == "Error" and base.__module__.partition(".")[0] in ("psycopg", "psycopg2") for base in type(error).__mro__)
+
+
+def bad_row(error: BaseException, table: str, partition: str, part: Part) -> BadRowError | None:
+    """The error of ours when a value of a file was refused; None when that is not what happened."""
+    if not is_driver_error(error) or sqlstate(error)[:2] not in ("22", "23"):
+        return None
+    diag = getattr(error, "diag", None)
+    found = _CONTEXT.search(getattr(diag, "context", None) or "")
+    line = int(found[1]) if found else None
+    name = found[2] if found else getattr(diag, "column_name", None)
+    return BadRowError(table=table, partition=partition, file=part.source or part.name, line=line, column=name, reason=reason(error))
+
+
+def refusal(error: BaseException, table: str, partition: str) -> IdempotentError:
+    """The error of ours that a driver's error stands for. Details that quote whole rows are left out."""
+    where: dict[str, Any] = {"table": table, "partition": partition, "reason": reason(error)}
+    code = sqlstate(error)
+    if not code or code.startswith(("08", "57P")):
+        return ConnectionLostError(**where, sqlstate=code)
+    if code == "55P03":
+        return LockTimeoutError(**where, sqlstate=code)
+    if code == "57014":
+        return StatementTimeoutError(**where, sqlstate=code)
+    if code.startswith(("22", "23", "44", "P0")):
+        return ConstraintError(**where)
+    return DatabaseError(**where, sqlstate=code)
+
+
+def reason(error: BaseException) -> str:
+    """The first line of what the server said."""
+    message = getattr(getattr(error, "diag", None), "message_primary", None) or str(error)
+    return (message.strip().splitlines() or [type(error).__name__])[0]

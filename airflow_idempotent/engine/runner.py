@@ -1,0 +1,54 @@
+"""The heart: one step, one transaction, and its ledger row in the same one."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from airflow_idempotent.core.step import Receipt, Step
+from airflow_idempotent.engine.apply import Work
+from airflow_idempotent.engine.attempts import TargetChanged
+from airflow_idempotent.engine.batches import PartOpener
+from airflow_idempotent.engine.ledger import Ledger
+from airflow_idempotent.engine.session import Rollback, Session
+
+
+def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpener, dry_run: bool = False) -> Receipt:
+    """Run one step in one transaction, and write that down in the same one.
+
+    A dry run does all of it, counts, and rolls back. A step that ran before finds its rows
+    unchanged, or, where it may, only its receipt.
+
+    Raises:
+        TargetChanged: the table was altered since the step was built.
+        IdempotentError: a row, a check or a lock forbids it; the table is as it was.
+    """
+    work = Work(step, session, batches)
+    started = time.monotonic()
+    with session.transaction():
+        ledger.lock(step)
+        if step.may_replay and (done := ledger.receipt(step)):
+            return replace(done, replayed=True)
+        for action in step.prepare if dry_run else ():
+            work.apply(action)
+        if not dry_run and session.shape(step.target.relation) != step.target:
+            raise TargetChanged(step.table)
+        for action in step.actions:
+            work.apply(action)
+        seconds = time.monotonic() - started
+        receipt = ledger.record(step, effects=work.effects, measure=work.measure, checks=work.checks, seconds=seconds)
+        if dry_run:
+            receipt = replace(receipt, dry_run=True, event_id=None)
+            raise Rollback
+    return receipt
+
+
+def prepare_target(step: Step, *, session: Session, ledger: Ledger, batches: PartOpener) -> None:
+    """Make the table and the child of the partition, in a transaction of their own that lets nobody wait for the load.
+
+    What exists is left alone, so every attempt may do this.
+    """
+    with session.transaction():
+        ledger.lock_table(step)
+        for action in step.prepare:
+            Work(step, session, batches).apply(action)

@@ -1,0 +1,67 @@
+"""stage_merge from the outside: build the step for the table as it is, run it, record a refusal."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from airflow_idempotent.core.step import Attempt, Receipt, State, Step, Timeouts
+from airflow_idempotent.engine.attempts import Connect, attempt_at
+from airflow_idempotent.engine.batches import PartOpener
+from airflow_idempotent.engine.ledger import Ledger
+from airflow_idempotent.engine.runner import prepare_target, run_step
+from airflow_idempotent.engine.session import Session
+from airflow_idempotent.errors import GateClosedError, IdempotentError, TargetMissingError
+from airflow_idempotent.plan.build import Load, blank_step, build_step
+
+log = logging.getLogger(__name__)
+
+
+def stage_merge(load: Load, *, connect: Connect, batches: PartOpener, attempt: Attempt | None = None, dry_run: bool = False) -> Receipt:
+    """Load one batch into the target, in one transaction.
+
+    Other partitions and keys are left alone. A second run finds nothing newer and writes nothing.
+
+    Raises:
+        IdempotentError: see each; the target is as it was, and the ledger says why.
+    """
+
+    def work(session: Session, ledger: Ledger) -> Receipt:
+        try:
+            step = current_step(load, session)
+            if step.prepare and not dry_run:
+                prepare_target(step, session=session, ledger=ledger, batches=batches)
+                step = current_step(load, session)
+            return run_step(step, session=session, ledger=ledger, batches=batches, dry_run=dry_run)
+        except IdempotentError as error:
+            if not dry_run and not error.retryable:
+                record_refusal(load, error, session, ledger)
+            raise
+
+    timeouts = Timeouts(load.spec.lock_timeout, load.spec.statement_timeout)
+    where = {"table": load.spec.table, "partition": load.partition.key}
+    receipt = attempt_at(work, **where, connect=connect, timeouts=timeouts, attempt=attempt)
+    log.info("stage_merge table=%s partition=%s batch=%s replayed=%s: %s", *where.values(), receipt.batch_id, receipt.replayed, receipt.effects)
+    return receipt
+
+
+def current_step(load: Load, session: Session) -> Step:
+    """The step for the table as the catalogue describes it now."""
+    with session.transaction():
+        shape = session.shape(load.spec.relation)
+        try:
+            return build_step(load, shape)
+        except TargetMissingError as missing:
+            raise replace(missing, similar=session.similar(load.spec.relation)) from None
+
+
+def record_refusal(load: Load, error: IdempotentError, session: Session, ledger: Ledger) -> None:
+    """Say in the ledger that the batch was not published, and why; in a transaction of its own."""
+    closed = isinstance(error, GateClosedError)
+    with session.transaction():
+        ledger.record(
+            blank_step(load),
+            state=State.REJECTED if closed else State.FAILED,
+            checks=error.results if isinstance(error, GateClosedError) else (),
+            message=error.headline,
+        )

@@ -1,0 +1,118 @@
+"""validate: the independent second look at what is now in the table."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from airflow_idempotent.checks import Check, Reconcile
+from airflow_idempotent.core.actions import MeasurePartition
+from airflow_idempotent.core.columns import TableShape
+from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.step import Attempt, Measure, Receipt, State, Timeouts
+from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict, closes_gate
+from airflow_idempotent.engine.apply import digest, evaluate
+from airflow_idempotent.engine.attempts import Connect, attempt_at
+from airflow_idempotent.engine.ledger import Ledger
+from airflow_idempotent.engine.session import Session
+from airflow_idempotent.errors import GateClosedError, SchemaDriftError, TargetMissingError
+from airflow_idempotent.plan.build import Load, blank_step
+from airflow_idempotent.spec.load import LoadSpec
+from airflow_idempotent.spec.words import meant
+from airflow_idempotent.sql.measure import bounds, measure_partition, partition_rows
+from airflow_idempotent.sql.statement import table
+
+log = logging.getLogger(__name__)
+
+
+def validate(load: Load, *, connect: Connect, attempt: Attempt | None = None) -> Receipt:
+    """Check the partition as readers see it, and write the verdict to the ledger.
+
+    The table is only read, all of it in one snapshot. A second run gives the same verdict for the
+    same rows.
+
+    Raises:
+        GateClosedError: a check of severity error failed; the verdict is recorded.
+    """
+
+    def work(session: Session, ledger: Ledger) -> Receipt:
+        with session.transaction(snapshot=True):
+            return _record(load, _look(load, session, ledger), session, ledger)
+
+    where = {"table": load.spec.table, "partition": load.partition.key}
+    timeouts = Timeouts(load.spec.lock_timeout, load.spec.statement_timeout)
+    receipt = attempt_at(work, **where, connect=connect, timeouts=timeouts, attempt=attempt)
+    for result in receipt.checks:
+        log.info("validate table=%s partition=%s verdict=%s %s", *where.values(), result.verdict, result)
+    if failures := closes_gate(receipt.checks):
+        raise GateClosedError(**where, batch_id=receipt.batch_id, failures=failures, results=receipt.checks, published=True)
+    return receipt
+
+
+def _look(load: Load, session: Session, ledger: Ledger) -> tuple[Receipt | None, Measure, tuple[CheckResult, ...]]:
+    """What was published last, what is there now, and what the checks say to it."""
+    spec = load.spec
+    shape = session.shape(spec.relation)
+    if shape is None:
+        raise TargetMissingError(table=spec.table, similar=session.similar(spec.relation))
+    refuse_unknown_columns(spec, shape)
+    published = ledger.latest(spec.table, load.partition.key)
+    now = measured(spec, shape, load.partition, session)
+    by_rows = [check for check in spec.checks if not isinstance(check, Reconcile)]
+    by_ledger = [check for check in spec.checks if isinstance(check, Reconcile)] or [Reconcile()]
+    rows, binds = table(spec.relation), {}
+    if spec.partition_column:
+        rows = partition_rows(shape, spec.partition_column)
+        binds = bounds(load.partition, shape[spec.partition_column])
+    results = not_vacuous(spec, by_rows, evaluate(session, by_rows, rows, binds), now)
+    return published, now, (*results, *(reconciled(load, check, published, now, ledger) for check in by_ledger))
+
+
+def measured(spec: LoadSpec, shape: TableShape, partition: Partition, session: Session) -> Measure:
+    """Rows and digest of the partition now; nothing for a table without a partition column."""
+    if not spec.partition_column:
+        return Measure()
+    statement = measure_partition(MeasurePartition(spec.relation, spec.partition_column, partition), shape)
+    [(rows, total)] = session.query(statement)
+    return Measure(row_count=rows, digest=digest(rows, total))
+
+
+def reconciled(load: Load, check: Reconcile, published: Receipt | None, now: Measure, ledger: Ledger) -> CheckResult:
+    """The ledger against the manifest and against the table."""
+    if published is None:
+        return check.not_evaluated("nothing was published for this partition yet")
+    since = ledger.batch_that_reached(published, load.partition)
+    landed = load.manifest.rows if load.manifest.batch_id == published.batch_id else published.measure.staged_rows
+    return check.compare(landed=landed, effects=published.effects, recorded=published.measure, now=now, changed_since=since)
+
+
+def not_vacuous(spec: LoadSpec, checks: list[Check], results: tuple[CheckResult, ...], now: Measure) -> tuple[CheckResult, ...]:
+    """Over no rows nothing passes: checks were not evaluated, and an empty partition is a failure unless allowed."""
+    empty = now.row_count == 0 if now.row_count is not None else any(result.rows == 0 for result in results)
+    if not empty:
+        return results
+    counted = [result for check, result in zip(checks, results, strict=True) if check.kind == "row_count"]
+    others = [check.not_evaluated("no rows") for check in checks if check.kind != "row_count"]
+    if spec.on_empty == "fail":
+        counted.append(CheckResult("not_empty", Severity.ERROR, Verdict.FAILED, 0, 0, "no rows; set on_empty if that is normal"))
+    return (*counted, *others)
+
+
+def refuse_unknown_columns(spec: LoadSpec, shape: TableShape) -> None:
+    """Raises SchemaDriftError when a check or the partitioning names a column that the table lacks."""
+    used = [name for check in spec.checks for name in check.columns_used] + [spec.partition_column or shape.names[0]]
+    problems = [f"column {name!r} is missing in the target{meant(name, shape.names)}" for name in dict.fromkeys(used) if name not in shape]
+    if problems:
+        raise SchemaDriftError(table=spec.table, problems=(*problems, f"the target has: {', '.join(shape.names)}"))
+
+
+def _record(
+    load: Load, found: tuple[Receipt | None, Measure, tuple[CheckResult, ...]], session: Session, ledger: Ledger
+) -> Receipt:
+    published, now, results = found
+    batch = load.manifest if published is None else replace(load.manifest, batch_id=published.batch_id)
+    failures = closes_gate(results)
+    step = blank_step(replace(load, manifest=batch))
+    ledger.lock(step)
+    state = State.FAILED if failures else State.VALIDATED
+    return ledger.record(step, name="validate", state=state, measure=now, checks=results, message="; ".join(failures))

@@ -1,0 +1,181 @@
+"""Which partitions a run means, decided once: from its interval, its params, or its logical date; never by a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.step import State
+from airflow_idempotent.errors import NoPartitionError, OutOfRangeError, RangeError
+from airflow_idempotent.spec.fingerprint import fingerprint
+from airflow_idempotent.spec.table import TableSpec
+
+
+class Reprocess(StrEnum):
+    """Which partitions of a range are worked on, by what the ledger says of them."""
+
+    ALL = "all"
+    MISSING = "missing"
+    FAILED = "failed"
+    STALE = "stale"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is known of a run when it is planned. ``run_type`` is Airflow's: scheduled, backfill, manual, asset_triggered.
+
+    Instants are timezone-aware. ``now`` is the only clock; nothing after the plan reads another.
+    """
+
+    now: datetime
+    run_type: str = "manual"
+    logical_date: datetime | None = None
+    interval: tuple[datetime, datetime] | None = None
+    partition_key: str | None = None
+    from_date: datetime | None = None
+    to_date: datetime | None = None
+    reprocess: Reprocess = Reprocess.ALL
+    cutoff_ts: datetime | None = None
+    force: bool = False
+
+    @property
+    def lane(self) -> str:
+        """How the ledger files the run: scheduled, backfill or manual."""
+        return self.run_type if self.run_type in ("scheduled", "backfill") else "manual"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the ledger says of one partition."""
+
+    state: State
+    spec_fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One partition of a plan, and why it is in."""
+
+    partition: Partition
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The partitions of one run, in order, and what is pinned for all its retries."""
+
+    table: str
+    partitions: tuple[Planned, ...]
+    spec_fingerprint: str
+    cutoff_ts: datetime
+    lane: str = "manual"
+    skip_unchanged: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_pointers(self) -> list[dict[str, Any]]:
+        """One small mapping of plain values per partition, as it travels through XCom."""
+        pinned = {
+            "spec_fingerprint": self.spec_fingerprint,
+            "cutoff_ts": self.cutoff_ts.isoformat(),
+            "lane": self.lane,
+            "skip_unchanged": self.skip_unchanged,
+        }
+        return [{"partition": item.partition.key, "reason": item.reason, **pinned} for item in self.partitions]
+
+
+def resolve(spec: TableSpec, run: Run, known: Mapping[str, Known] | None = None) -> Plan:
+    """The plan of a run. ``known`` is the ledger's view of the range, needed to reprocess missing, failed or stale.
+
+    Raises:
+        NoPartitionError: nothing says which partitions are meant.
+        RangeError: from_date and to_date are not a range.
+        OutOfRangeError: partitions outside ``[start_date, end_date)`` of the table were asked for.
+    """
+    meaning = fingerprint(spec)
+    asked = tuple(_asked(spec, run))
+    if outside := tuple(item.partition.key for item in asked if not spec.holds(item.partition)):
+        end = spec.end.isoformat() if spec.end else ""
+        raise OutOfRangeError(table=spec.table, partitions=outside, start_date=spec.begin.isoformat(), end_date=end)
+    ranged = run.from_date is not None
+    chosen = _chosen(asked, run.reprocess, known or {}, meaning) if ranged else asked
+    return Plan(
+        table=spec.table,
+        partitions=(*_lookback(spec, run, asked), *chosen),
+        spec_fingerprint=meaning,
+        cutoff_ts=run.cutoff_ts or run.now,
+        lane=run.lane,
+        skip_unchanged=ranged and not run.force,
+    )
+
+
+def _asked(spec: TableSpec, run: Run) -> Iterator[Planned]:
+    grain, zone = spec.grain, spec.timezone
+    if run.from_date is not None or run.to_date is not None:
+        start, end = _range(spec, run)
+        yield from (Planned(item, "asked for by from_date and to_date") for item in grain.partitions(start, end, zone))
+    elif run.run_type in ("scheduled", "backfill") and run.logical_date is not None:
+        start, end = run.interval or (run.logical_date, run.logical_date)
+        if start == run.logical_date and start < end:
+            yield from (Planned(item, f"data interval of this {run.lane} run") for item in grain.covering(start, end, zone))
+        else:  # a manual run that a backfill adopted keeps the interval before its logical date
+            yield Planned(grain.partition(run.logical_date, zone), f"logical date of this {run.lane} run")
+    elif run.partition_key:
+        yield Planned(_parsed(spec, run.partition_key), "partition key of this run")
+    elif run.logical_date is not None:
+        found = grain.partition(run.logical_date, zone)
+        if found.end <= run.now:
+            yield Planned(found, "contains the logical date")
+        else:
+            previous = next(iter(grain.partitions(found.start - (found.end - found.start) / 2, found.start, zone)))
+            yield Planned(previous, f"the last closed one, {found.key} is still open")
+    else:
+        raise NoPartitionError(table=spec.table)
+
+
+def _range(spec: TableSpec, run: Run) -> tuple[datetime, datetime]:
+    given = {"from_date": str(run.from_date or ""), "to_date": str(run.to_date or "")}
+    if run.run_type == "backfill":
+        raise RangeError(table=spec.table, **given, reason="each run of a backfill has its own interval; leave both out")
+    if run.from_date is None or run.to_date is None:
+        raise RangeError(table=spec.table, **given, reason="from_date and to_date belong together")
+    if run.from_date >= run.to_date:
+        raise RangeError(table=spec.table, **given)
+    return run.from_date, run.to_date
+
+
+def _parsed(spec: TableSpec, key: str) -> Partition:
+    try:
+        return spec.partition(key)
+    except ValueError as error:
+        raise RangeError(table=spec.table, from_date=key, to_date="", reason=str(error)) from None
+
+
+def _lookback(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> Iterator[Planned]:
+    """Earlier partitions that a scheduled run reads again, oldest first; those before start_date are left out."""
+    if run.run_type != "scheduled" or not asked:
+        return
+    current, earlier = asked[0].partition, []
+    for _ in range(spec.late_data.lookback):
+        current = spec.grain.partition(current.start - (current.end - current.start) / 2, spec.timezone)
+        earlier.append(current)
+    yield from (Planned(item, "lookback: late data") for item in reversed(earlier) if spec.holds(item))
+
+
+def _chosen(asked: Iterable[Planned], reprocess: Reprocess, known: Mapping[str, Known], meaning: str) -> Iterator[Planned]:
+    for item in asked:
+        found = known.get(item.partition.key)
+        loaded = found is not None and found.state in (State.PUBLISHED, State.VALIDATED)
+        reason = {
+            Reprocess.ALL: item.reason,
+            Reprocess.CHANGED: "asked for, rewritten only where the source changed",
+            Reprocess.MISSING: "" if loaded else "missing",
+            Reprocess.FAILED: f"{found.state}" if found and not loaded else "",
+            Reprocess.STALE: "stale: the spec changed" if loaded and found and found.spec_fingerprint != meaning else "",
+        }[reprocess]
+        if reason:
+            yield Planned(item.partition, reason)

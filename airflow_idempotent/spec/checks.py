@@ -1,0 +1,75 @@
+"""How checks are written: ``- unique: [order_id]`` or ``- row_count: {min: 1, severity: warn}``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationError, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from airflow_idempotent.checks import ALIASES, CHECKS, Check
+from airflow_idempotent.spec.words import meant
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Check]:
+    return TypeAdapter(CHECKS[kind])
+
+
+def _read(entry: Any) -> Check:
+    """One entry of ``checks`` as a check; a single value or list fills the check's main option."""
+    if isinstance(entry, Check):
+        return entry
+    if isinstance(entry, str):
+        entry = {entry: {}}
+    if not isinstance(entry, Mapping) or len(entry) != 1:
+        raise PydanticCustomError("check", "a check is one name with its options, like 'unique: [order_id]'")
+    [(name, options)] = entry.items()
+    kind = ALIASES.get(name, name)
+    if kind not in CHECKS:
+        raise PydanticCustomError("check", "unknown check {name}{meant}", {"name": repr(name), "meant": meant(name, [*CHECKS, *ALIASES])})
+    if options is None:
+        options = {}
+    if not isinstance(options, Mapping):
+        wants_list = CHECKS[kind].shorthand == "columns"
+        options = {CHECKS[kind].shorthand: [options] if wants_list and isinstance(options, str) else options}
+    try:
+        return _adapter(kind).validate_python(dict(options))
+    except ValidationError as error:
+        known = [item.name for item in fields(CHECKS[kind])]
+        lines = [_line(problem, known) for problem in error.errors()]
+        raise PydanticCustomError("check", "{name}: {lines}", {"name": name, "lines": "; ".join(lines)}) from None
+
+
+def _line(problem: Any, known: list[str]) -> str:
+    path = ".".join(str(item) for item in problem["loc"])
+    if problem["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+        return f"unknown option {path!r}{meant(path, known)}"
+    return f"{path}: {problem['msg']}" if path else str(problem["msg"]).removeprefix("Value error, ")
+
+
+def _written(check: Check) -> dict[str, Any]:
+    """The check as a user would write it, defaults left out; what the fingerprint sees."""
+    options = {item.name: getattr(check, item.name) for item in fields(check)}
+    options["severity"] = str(check.severity)
+    return {check.kind: {name: list(value) if isinstance(value, tuple) else value for name, value in options.items() if value is not None}}
+
+
+def _schema() -> dict[str, Any]:
+    options = {
+        name: {
+            "anyOf": [
+                {"type": "object", "additionalProperties": False, "properties": dict.fromkeys((item.name for item in fields(check)), {})},
+                {"type": ["string", "array", "integer", "null"]},
+            ]
+        }
+        for name, check in [*CHECKS.items(), *((alias, CHECKS[kind]) for alias, kind in ALIASES.items())]
+    }
+    entry = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False, "properties": options}
+    return {"anyOf": [entry, {"enum": list(CHECKS)}]}
+
+
+CheckEntry = Annotated[Check, BeforeValidator(_read), PlainSerializer(_written), WithJsonSchema(_schema())]

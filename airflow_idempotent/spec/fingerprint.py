@@ -1,0 +1,65 @@
+"""What a spec means, as one hash: equal for equal meaning, different when the rows may differ."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+import sqlglot
+from sqlglot.errors import SqlglotError
+
+from airflow_idempotent.spec.load import LoadSpec
+
+# How and when a table is run, shown and waited for; a change of these makes no partition stale.
+NOT_MEANING = {
+    "conn_id",
+    "description",
+    "schedule",
+    "start_date",
+    "end_date",
+    "catchup",
+    "dag_id",
+    "owner",
+    "tags",
+    "pool",
+    "retries",
+    "retry_delay",
+    "max_active_runs",
+    "late_data",
+    "backfill",
+    "landing",
+    "lock_timeout",
+    "statement_timeout",
+    "fillfactor",
+}
+
+
+def fingerprint(spec: LoadSpec) -> str:
+    """SHA-256 (hex) of the spec's meaning.
+
+    Stable over the order of options, comments, white space, the spelling of types and of SQL;
+    written-out defaults change nothing.
+    """
+    meaning = spec.model_dump(mode="json", exclude=NOT_MEANING)
+    meaning["grain"] = str(spec.grain)
+    meaning["columns"] = [
+        [column["name"], _normal_type(column["data_type"]), sorted(column["constraints"])] for column in meaning["columns"]
+    ]
+    source: dict[str, Any] = meaning.get("source") or {}
+    if source.get("sql"):
+        source["sql"] = normal_sql(source["sql"])
+    return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
+
+
+def normal_sql(sql: str) -> str:
+    """The query without comments and layout; text that cannot be parsed (templates) only without white space."""
+    try:
+        return ";".join(tree.sql("postgres", comments=False, normalize=True) for tree in sqlglot.parse(sql, dialect="postgres") if tree)
+    except SqlglotError:
+        return " ".join(sql.split())
+
+
+def _normal_type(data_type: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"\s*([(),])\s*", r"\1", data_type.strip().lower()))

@@ -1,0 +1,149 @@
+"""How rows get into a table: the options shared by spec files and hand-written operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from airflow_idempotent.core.columns import Column
+from airflow_idempotent.core.partition import Grain, Partition
+from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.spec.checks import CheckEntry
+from airflow_idempotent.spec.source import Model
+from airflow_idempotent.spec.words import meant, ours
+from airflow_idempotent.strategies import STRATEGIES, Merge
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+def _strategy(value: Any) -> Any:
+    kind = value.get("kind") if isinstance(value, Mapping) else value
+    if isinstance(kind, str) and kind not in STRATEGIES:
+        raise PydanticCustomError("strategy", "unknown strategy {kind}{meant}", {"kind": repr(kind), "meant": meant(kind, STRATEGIES)})
+    return {"kind": value} if isinstance(value, str) else value
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Problem = tuple[str, str]
+
+class ColumnSpec(Model):
+    """One column, laid out as in a dbt schema.yml."""
+
+    name: str = Field(min_length=1)
+    data_type: str = Field(min_length=1, description="PostgreSQL type, e.g. bigint, numeric(12,2), timestamptz.")
+    constraints: tuple[Literal["not_null"], ...] = Field((), description="not_null.")
+    description: str = ""
+
+class PartitionBy(Model):
+    """How the table's time axis is cut."""
+
+    column: str | None = Field(None, description="Column that says which partition a row belongs to.")
+    grain: Grain = Field(Grain.DAY, description="hour, day, week, month or year.")
+    declarative: bool = Field(False, description="Create the table PARTITION BY RANGE, with one child table per partition.")
+
+class Landing(Model):
+    """Where batches are kept as they came."""
+
+    root: str = Field("", description="Folder or object store URL; default: option landing_root of the section [idempotent] in airflow.cfg.")
+    keep_batches: int = Field(7, ge=1, description="Newest batches kept per partition.")
+    on_source_change: Literal["new_batch", "fail"] = Field("new_batch", description="When a partition's source differs from its batch.")
+
+class LoadSpec(Model):
+    """The words StageMergeOperator and ValidatePartitionOperator take."""
+
+    table: str = Field(description="Target table, schema.table; double quotes around odd names.")
+    conn_id: str = Field("postgres_default", description="Airflow connection of the warehouse.")
+    columns: tuple[ColumnSpec, ...] = Field((), description="Columns, to create the table from; optional when it exists.")
+    unique_key: Names = Field((), description="Columns that tell which row is which; alias primary_key.")
+    version: Names = Field((), description="Columns that order two rows of one key; the greatest wins.")
+    event_time: str | None = Field(None, description="Column that says when a row happened.")
+    partition_by: PartitionBy = Field(default_factory=PartitionBy)
+    timezone: str = Field("UTC", description="Time zone whose calendar cuts the partitions (IANA name).")
+    strategy: Annotated[Merge, BeforeValidator(_strategy)] = Field(default_factory=Merge, description="merge.")
+    landing: Landing = Field(default_factory=Landing)
+    on_schema_change: Literal["fail", "ignore"] = Field("fail", description="When the batch has columns that the target lacks.")
+    on_empty: Literal["fail", "skip", "publish_empty"] = Field("fail", description="When a partition has no input, or no rows.")
+    checks: tuple[CheckEntry, ...] = ()
+    fillfactor: int = Field(85, ge=10, le=100, description="Of tables we create: room for updates in place, in percent of a page.")
+    lock_timeout: float = Field(300, gt=0, description="Seconds to wait for another run of the same table or partition.")
+    statement_timeout: float | None = Field(None, gt=0, description="Seconds one statement may run; default: the server's setting.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _our_words(cls, values: Any) -> Any:
+        return ours(values) if isinstance(values, Mapping) else values
+
+    @field_validator("table")
+    @classmethod
+    def _a_table(cls, value: str) -> str:
+        return str(Relation.parse(value))
+
+    @field_validator("timezone")
+    @classmethod
+    def _a_zone(cls, value: str) -> str:
+        try:
+            Grain.DAY.parse("2025-05-01", value)
+        except (KeyError, ValueError, OSError):
+            raise ValueError(f"{value!r} is not a time zone, write it like 'Europe/Berlin'") from None
+        return value
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> LoadSpec:
+        if problems := tuple(self.problems()):
+            raise PydanticCustomError("problems", "{count} problems", {"count": len(problems), "problems": problems})
+        return self
+
+    def problems(self) -> Iterator[Problem]:
+        """What no single option can tell: (path, text)."""
+        for need in self.strategy.needs:
+            if not getattr(self, need):
+                yield need, f"required by strategy {self.strategy.kind!r}: which columns tell which row is which?"
+        for path, names in (("unique_key", self.unique_key), ("version", self.version), ("columns", self.column_names)):
+            for name in sorted({name for name in names if names.count(name) > 1}):
+                yield path, f"column {name!r} is named twice"
+        yield from self._unknown_columns()
+        if self.partition_by.declarative and not self.partition_by.column:
+            yield "partition_by.column", "required by declarative: which column cuts the table?"
+        elif self.partition_by.declarative and self.partition_by.column not in self.unique_key:
+            yield "unique_key", f"must hold {self.partition_by.column!r}: PostgreSQL keeps a key of a partitioned table unique only with its partition column"
+
+    def _unknown_columns(self) -> Iterator[Problem]:
+        if not (known := self.column_names):
+            return
+        used: list[tuple[str, str | None]] = [("event_time", self.event_time), ("partition_by.column", self.partition_by.column)]
+        used += [("unique_key", name) for name in self.unique_key] + [("version", name) for name in self.version]
+        used += [(f"checks.{number}.{check.kind}", name) for number, check in enumerate(self.checks) for name in check.columns_used]
+        for path, name in used:
+            if name and name not in known:
+                yield path, f"column {name!r} is not in 'columns'{meant(name, known)}"
+
+    @property
+    def relation(self) -> Relation:
+        return Relation.parse(self.table)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def grain(self) -> Grain:
+        return self.partition_by.grain
+
+    @property
+    def partition_column(self) -> str | None:
+        """The column that says which partition a row of the target belongs to."""
+        return self.partition_by.column or self.event_time
+
+    def partition(self, key: str) -> Partition:
+        """The partition of that key, e.g. ``2025-05-01``. Raises ValueError, showing a key of this grain."""
+        return self.grain.parse(key, self.timezone)
+
+    def created_columns(self) -> tuple[Column, ...]:
+        """The columns as the target is created with them; keys are never NULL."""
+        return tuple(
+            Column(column.name, column.data_type, nullable="not_null" not in column.constraints and column.name not in self.unique_key)
+            for column in self.columns
+        )
+

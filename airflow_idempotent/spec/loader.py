@@ -1,0 +1,163 @@
+"""From files to specs: every problem at once, with its path and the word that was meant."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from airflow_idempotent.errors import DuplicateTableError, IdempotentError, SpecError
+from airflow_idempotent.spec.table import TableSpec, inherit
+from airflow_idempotent.spec.words import ALIASES, meant, ours
+
+DEFAULTS = "defaults.yml"
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _UniqueKeys(_Loader):  # type: ignore[misc, valid-type]
+    """YAML in which a key given twice is an error instead of a silent overwrite."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{key!r} is given twice", key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def load_file(path: Path, *, name: str = "") -> TableSpec:
+    """The spec in a YAML file, with the ``defaults.yml`` beside it inherited.
+
+    Raises:
+        SpecError: everything that is wrong with it.
+    """
+    shown = name or str(path)
+    defaults = path.with_name(DEFAULTS)
+    below = _read(defaults, str(defaults)) if defaults.exists() and defaults != path else {}
+    return load_mapping(inherit(_renamed(below, str(defaults)), _renamed(_read(path, shown), shown)), name=shown)
+
+
+def load_mapping(values: Mapping[str, Any], *, name: str) -> TableSpec:
+    """The spec in a mapping. ``name`` is how errors call it.
+
+    Raises:
+        SpecError: everything that is wrong with it.
+    """
+    try:
+        return TableSpec.model_validate(values)
+    except ValidationError as error:
+        raise SpecError(file=name, problems=_all_problems(values, error)) from None
+
+
+def load_folder(folder: Path) -> tuple[dict[Path, TableSpec], dict[Path, IdempotentError]]:
+    """Every spec below a folder, and what is wrong with the files that hold none.
+
+    Two files that claim one table or one dag_id are both refused.
+    """
+    specs: dict[Path, TableSpec] = {}
+    broken: dict[Path, IdempotentError] = {}
+    for path in spec_files(folder):
+        try:
+            specs[path] = load_file(path)
+        except SpecError as error:
+            broken[path] = error
+    claims: dict[str, list[Path]] = defaultdict(list)
+    for path, spec in specs.items():
+        for claim in {spec.table, spec.id, spec.id.replace(".", "_").lower()}:
+            claims[claim].append(path)
+    for claim, paths in claims.items():
+        if len(paths) > 1:
+            error = DuplicateTableError(name=claim, files=tuple(map(str, paths)))
+            broken |= {path: error for path in paths if path not in broken}
+    return {path: spec for path, spec in specs.items() if path not in broken}, broken
+
+
+def spec_files(folder: Path) -> list[Path]:
+    """The spec files below a folder, sorted; ``defaults.yml`` and hidden files are none."""
+    found = [*folder.rglob("*.yaml"), *folder.rglob("*.yml")]
+    return sorted(path for path in found if path.name != DEFAULTS and not path.name.startswith((".", "_")))
+
+
+def _read(path: Path, name: str) -> dict[str, Any]:
+    try:
+        values = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(file=name, problems=(("", f"cannot be read: {error}"),)) from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1}" if mark else ""
+        raise SpecError(file=name, problems=((where, f"not YAML: {error.problem}"),)) from None
+    if not isinstance(values, Mapping):
+        raise SpecError(file=name, problems=(("", "empty: a spec begins with 'table: schema.table'"),))
+    return dict(values)
+
+
+def _renamed(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    try:
+        return ours(values)
+    except ValueError as error:
+        raise SpecError(file=name, problems=(("", str(error)),)) from None
+
+
+def _all_problems(values: Mapping[str, Any], error: ValidationError) -> tuple[tuple[str, str], ...]:
+    """The problems of single options, and those between the options that are right."""
+    problems = _problems(error)
+    wrong = {str(item["loc"][0]) for item in error.errors() if item["loc"]}
+    stand_in = {"table": "t", "start_date": "2025-01-01", "source": {"kind": "files", "path": "x"}}
+    rest = {name: value for name, value in (stand_in | dict(values)).items() if name not in wrong or name in stand_in and name not in values}
+    rest = {**rest, **{name: value for name, value in stand_in.items() if name in wrong}}
+    if wrong:
+        try:
+            TableSpec.model_validate(rest)
+        except ValidationError as between:
+            known = {path for path, _ in problems}
+            problems += [problem for problem in _problems(between) if problem[0] not in known and problem[0].split(".")[0] not in wrong]
+    return tuple(problems)
+
+
+def _problems(error: ValidationError) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for item in error.errors():
+        path = ".".join(str(part) for part in item["loc"])
+        if item["type"] == "problems":
+            found += item["ctx"]["problems"]
+        elif item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+            found.append((path, f"unknown option{meant(str(item['loc'][-1]), _options(item['loc']))}"))
+        elif item["type"] in ("missing", "union_tag_not_found"):
+            found.append((path, f"required{_description(path)}"))
+        else:
+            found.append((path, item["msg"].removeprefix("Value error, ")))
+    return found
+
+
+def _options(loc: tuple[int | str, ...]) -> list[str]:
+    """The options that exist where an unknown one was found."""
+    models: list[Any] = [TableSpec]
+    for part in loc[:-1]:
+        models = [inner for model in models for inner in _inner(model, str(part))] or models
+    options = [name for model in models for name in (getattr(model, "model_fields", None) or getattr(model, "__dataclass_fields__", {}))]
+    return [*options, *ALIASES] if models == [TableSpec] else options
+
+
+def _inner(model: Any, name: str) -> list[Any]:
+    field = getattr(model, "model_fields", {}).get(name)
+    return _classes(field.annotation) if field else []
+
+
+def _classes(annotation: Any) -> list[Any]:
+    if get_origin(annotation) in (Union, UnionType, tuple) or get_args(annotation):
+        return [found for argument in get_args(annotation) for found in _classes(argument)]
+    is_model = isinstance(annotation, type) and (issubclass(annotation, BaseModel) or hasattr(annotation, "__dataclass_fields__"))
+    return [annotation] if is_model else []
+
+
+def _description(path: str) -> str:
+    field = TableSpec.model_fields.get(path)
+    return f": {field.description[0].lower()}{field.description[1:]}" if field and field.description else ""

@@ -1,0 +1,42 @@
+"""The words a user may have meant, and the words other tools use for ours."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+# What dlt, dbt and SQLMesh call our options.
+ALIASES = {
+    "primary_key": "unique_key",
+    "incremental_strategy": "strategy",
+    "cron": "schedule",
+    "start": "start_date",
+    "end": "end_date",
+    "audits": "checks",
+    "data_tests": "checks",
+    "tests": "checks",
+    "time_column": "event_time",
+    "keys": "unique_key",
+}
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """``, did you mean 'version'?``, or nothing when no known word is near."""
+    near = difflib.get_close_matches(word, sorted(set(known)), n=1, cutoff=0.6)
+    return f", did you mean {near[0]!r}?" if near else ""
+
+
+def ours(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The mapping with other tools' words replaced by ours.
+
+    Raises:
+        ValueError: one option is given under two names.
+    """
+    renamed: dict[str, Any] = {}
+    for word, value in values.items():
+        name = ALIASES.get(word, word)
+        if name in renamed:
+            raise ValueError(f"{word!r} and {name!r} are the same option, keep {name!r}")
+        renamed[name] = value
+    return renamed

@@ -1,0 +1,51 @@
+"""Asking the catalogue: columns and unique keys of a table, always by schema and name."""
+
+from __future__ import annotations
+
+from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.sql.statement import Statement
+
+_COLUMNS = """
+SELECT a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
+       a.attgenerated = '' AND a.attidentity <> 'a', c.relkind = 'p'
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND c.relkind IN ('r', 'p')
+  AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum
+"""
+
+_UNIQUE_KEYS = """
+SELECT array_agg(a.attname::text)
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_index i ON i.indrelid = c.oid
+JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])
+WHERE n.nspname = %(schema)s AND c.relname = %(name)s
+  AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL AND i.indexprs IS NULL
+GROUP BY i.indexrelid
+"""
+
+_SIMILAR = """
+SELECT n.nspname, c.relname
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND lower(c.relname) = lower(%(name)s) AND n.nspname !~ '^pg_'
+ORDER BY 1, 2 LIMIT 5
+"""
+
+
+def columns_of(relation: Relation) -> Statement:
+    """Rows of (name, type, nullable, writable, partitioned), in the table's order; none when there is no such table."""
+    return Statement(_COLUMNS, {"schema": relation.schema, "name": relation.name})
+
+
+def unique_keys_of(relation: Relation) -> Statement:
+    """One row per index that keeps its columns unique: the array of their names."""
+    return Statement(_UNIQUE_KEYS, {"schema": relation.schema, "name": relation.name})
+
+
+def similar_to(relation: Relation) -> Statement:
+    """Tables of the same name in other schemas or another case: (schema, name)."""
+    return Statement(_SIMILAR, {"name": relation.name})

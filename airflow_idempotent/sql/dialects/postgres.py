@@ -1,0 +1,47 @@
+"""PostgreSQL as we write it: sqlglot's dialect and the few forms it lacks."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
+
+
+class OnCommitDrop(exp.Property):
+    """``ON COMMIT DROP`` of a temporary table."""
+
+    arg_types: ClassVar[dict[str, bool]] = {}
+
+
+class SortUsing(exp.Expression):
+    """``ORDER BY this USING OPERATOR(operator)``: sort by an operator that is not the type's default."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "operator": True}
+
+
+class AttachPartition(exp.Expression):
+    """``ALTER TABLE this ATTACH PARTITION child FOR VALUES FROM (start) TO (end)``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "child": True, "start": True, "end": True}
+
+
+def _attach(self: Any, node: AttachPartition) -> str:
+    parent, child, start, end = (self.sql(node, part) for part in ("this", "child", "start", "end"))
+    return f"ALTER TABLE {parent} ATTACH PARTITION {child} FOR VALUES FROM ({start}) TO ({end})"
+
+
+class Warehouse(Postgres):
+    """The dialect every statement of ours is written in."""
+
+    class Generator(Postgres.Generator):
+        TRANSFORMS: ClassVar[dict[Any, Any]] = {
+            **Postgres.Generator.TRANSFORMS,
+            AttachPartition: _attach,
+            OnCommitDrop: lambda self, node: "ON COMMIT DROP",
+            SortUsing: lambda self, node: f"{self.sql(node, 'this')} USING OPERATOR({node.args['operator']})",
+        }
+        PROPERTIES_LOCATION: ClassVar[dict[Any, Any]] = {
+            **Postgres.Generator.PROPERTIES_LOCATION,
+            OnCommitDrop: exp.Properties.Location.POST_SCHEMA,
+        }

@@ -1,0 +1,66 @@
+"""A statement: text for the driver and the values bound to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+
+from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.sql.dialects.postgres import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """SQL with ``%(name)s`` placeholders, and the values for them.
+
+    Without ``binds`` the text goes to the driver as it is, so that ``%`` needs no doubling.
+    """
+
+    sql: str
+    binds: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.sql
+
+
+def statement(tree: exp.Expression, *, pretty: bool = False, **binds: Any) -> Statement:
+    """The statement a tree stands for."""
+    return Statement(tree.sql(dialect=Warehouse, pretty=pretty, comments=False), binds)
+
+
+def table(relation: Relation | str, alias: str | None = None) -> exp.Table:
+    """A quoted table: a target with its schema, or a temporary table by its name."""
+    if isinstance(relation, Relation):
+        return exp.table_(relation.name, db=relation.schema, quoted=True, alias=alias and quoted(alias))
+    return exp.table_(relation, db="pg_temp", quoted=True, alias=alias and quoted(alias))
+
+
+def quoted(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)
+
+
+def column(name: str, of: str | None = None) -> exp.Column:
+    """A quoted column, of the table with that alias."""
+    return exp.column(name, table=of, quoted=True)
+
+
+def row_of(names: tuple[str, ...], of: str) -> exp.Expression:
+    """``CAST(ROW("of"."a", "of"."b") AS RECORD)``: one value, where a bare ROW would be compared field by field."""
+    return exp.cast(exp.func("ROW", *(column(name, of) for name in names)), data_type("record"))
+
+
+def operator(left: exp.Expression, symbol: str, right: exp.Expression) -> exp.Expression:
+    """``left OPERATOR(pg_catalog.symbol) right``: not to be hijacked by a search_path."""
+    return exp.Operator(this=left, operator=f"pg_catalog.{symbol}", expression=right)
+
+
+def data_type(text: str) -> exp.DataType:
+    return exp.DataType.build(text, dialect=Warehouse, udt=True)
+
+
+def setting(name: str, value: str) -> Statement:
+    """Set a configuration option until the transaction ends, in the form that poolers and both drivers allow."""
+    return Statement("SELECT set_config(%(name)s, %(value)s, true)", {"name": name, "value": value})

@@ -1,0 +1,42 @@
+"""merge: per key the greatest version seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from airflow_idempotent.core.actions import Action, Deduplicate, UpsertRows
+from airflow_idempotent.core.relation import Relation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merge:
+    """Insert new keys, replace rows whose version is older, leave everything else alone.
+
+    Equal versions with other content are decided by the row's content, a total order, so that any
+    order of batches ends in the same rows. Without ``version`` the batch that is applied wins.
+    """
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+    needs: ClassVar[tuple[str, ...]] = ("unique_key",)
+    kind: Literal["merge"] = "merge"
+
+    def prepare(
+        self,
+        *,
+        target: Relation,
+        staging: str,
+        winners: str,
+        columns: Sequence[str],
+        unique_key: Sequence[str],
+        version: Sequence[str],
+    ) -> tuple[Action, ...]:
+        """The actions between staging and the gate: what will be published stands in ``winners``."""
+        return (Deduplicate(target, staging, winners, tuple(columns), tuple(unique_key), tuple(version)),)
+
+    def write(
+        self, *, target: Relation, winners: str, columns: Sequence[str], unique_key: Sequence[str], version: Sequence[str]
+    ) -> tuple[Action, ...]:
+        """The actions behind the gate."""
+        return (UpsertRows(target, winners, tuple(columns), tuple(unique_key), tuple(version)),)
