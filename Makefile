@@ -39,7 +39,7 @@ setup: $(READY) ## Create .venv with Airflow 3.3 and all that the tests need
 $(READY): pyproject.toml $(AIRFLOW3)
 	@test -n "$(PYTHON)" || { echo "make setup: no Python 3.11, 3.12 or 3.13 found. Name one: make setup PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "Creating .venv with Airflow 3.3 (1 to 3 minutes the first time)"
-	test -x $(BIN)/uv || { "$(PYTHON)" -m venv --clear .venv && $(BIN)/python -m pip install --quiet --constraint $(AIRFLOW3) uv; }
+	test -x $(BIN)/uv || { "$(PYTHON)" -m venv --clear .venv && $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(AIRFLOW3) uv; }
 	$(INSTALL) --python $(BIN)/python --constraint $(AIRFLOW3) --editable '.[demo,lint,test]'
 	@touch $@
 
@@ -106,5 +106,5 @@ docs: $(READY)-docs ## Build the documentation into site/; a dead link is an err
 
 .PHONY: clean
 clean: ## Remove all that make has made, the environments too
-	rm -rf .venv .venv-airflow2 .demo site dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-airflow2 .bench .demo site dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -380,6 +380,25 @@ class NullKeyError(IdempotentError):
 
 
 @dataclass(eq=False, kw_only=True)
+class RepeatedKeyError(IdempotentError):
+    """The target holds keys of the batch more than once, so no rule could say which row is which."""
+
+    anchor: ClassVar[str] = "repeated-key"
+    table: str
+    partition: str
+    unique_key: tuple[str, ...]
+    count: int
+
+    @property
+    def headline(self) -> str:
+        return f"{self.table} {self.partition}: the target holds {self.count:,} key(s) of the batch more than once, nothing was loaded."
+
+    @property
+    def next_move(self) -> str:
+        return f"Remove the duplicates and add a unique index on ({', '.join(self.unique_key)}), then clear this task."
+
+
+@dataclass(eq=False, kw_only=True)
 class PrecisionError(IdempotentError):
     """Values have more decimal places than the target column keeps; they would be rounded silently."""
 

@@ -1,13 +1,12 @@
 """Hold a load in the middle of its transaction, and find the process that runs it.
 
 A statement trigger on the table waits while the switch is on, after the rows are
-written and before they are committed: the moment at which a crash is worst.
+written and before they are committed: the worst moment for a crash.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -15,11 +14,11 @@ import processes
 import psutil
 import psycopg
 from psycopg.rows import dict_row
-from servers import DemoError
+from servers import DemoError, Servers
 
 SWITCH = """
 create schema demo;
-create table demo.hold (since timestamptz not null default now());
+create table demo.hold ();
 create function demo.wait_while_held() returns trigger language plpgsql as $$
 begin
     while exists (select from demo.hold) loop
@@ -31,12 +30,12 @@ create trigger demo_hold after insert or update on {table}
     for each statement execute function demo.wait_while_held();
 """
 
-# The load that waits in the trigger, and the address from which its client is connected.
+# The load that waits in the trigger, and the port from which its worker is connected.
 HELD = """
-select a.pid, a.application_name, a.client_port,
-       (select count(*) from pg_locks l where l.pid = a.pid and l.locktype = 'advisory' and l.granted) as locks
+select pid, application_name, client_port,
+       (select count(*) from pg_locks where pg_locks.pid = a.pid and locktype = 'advisory' and granted) as locks
 from pg_stat_activity a
-where a.wait_event = 'PgSleep' and a.datname = current_database()
+where wait_event = 'PgSleep' and datname = current_database()
 """
 
 
@@ -53,11 +52,11 @@ class HeldLoad:
 class Hold:
     """The switch. While it is on, whoever writes to the table waits with rows written and not committed."""
 
-    def __init__(self, dsn: str, table: str) -> None:
-        self.connection = psycopg.connect(dsn, autocommit=True, row_factory=dict_row)
-        self.server_port = self.connection.info.port
-        self.connection.execute(SWITCH.format(table=table))
+    def __init__(self, servers: Servers, table: str) -> None:
+        self.servers = servers
         self.table = table
+        self.connection = psycopg.connect(servers.warehouse, autocommit=True, row_factory=dict_row)
+        self.connection.execute(SWITCH.format(table=table))
 
     @contextmanager
     def on(self) -> Iterator[None]:
@@ -66,29 +65,26 @@ class Hold:
         try:
             yield
         finally:
-            self.connection.execute("truncate demo.hold")
+            self.connection.execute("delete from demo.hold")
 
-    def wait_for_load(self, check: Callable[[], None], timeout_s: float = 90.0) -> HeldLoad:
+    def wait_for_load(self) -> HeldLoad:
         """Return the load that waits, as soon as there is one.
 
         Raises:
             DemoError: none came in time, or its process cannot be found.
         """
-        deadline = time.monotonic() + timeout_s
-        while time.monotonic() < deadline:
-            check()
-            if row := self.connection.execute(HELD).fetchone():
-                worker = processes.client_of(row["client_port"], self.server_port)
-                if worker is None:
-                    raise DemoError(f"no process of ours holds port {row['client_port']}, the load's connection")
-                return HeldLoad(row["pid"], row["application_name"], row["locks"], worker)
-            time.sleep(0.2)
-        raise DemoError(f"no load reached the middle of its transaction within {timeout_s:.0f} s")
+        look = self.connection.execute
+        row = self.servers.wait_for("a load writes its rows", lambda: look(HELD).fetchone())
+        worker = processes.client_of(row["client_port"], server=self.connection.info.port)
+        if worker is None:
+            raise DemoError(f"no process of ours is connected from port {row['client_port']}, as the load is")
+        return HeldLoad(row["pid"], row["application_name"], row["locks"], worker)
 
-    def session_is_there(self, session: int) -> bool:
-        """Whether the database still runs this session."""
-        found = self.connection.execute("select from pg_stat_activity where pid = %s", [session])
-        return found.fetchone() is not None
+    def wait_for_end_of(self, load: HeldLoad) -> None:
+        """Wait until the database has noticed that the worker is gone, and rolled back."""
+        question = "select from pg_stat_activity where pid = %s"
+        look = self.connection.execute
+        self.servers.wait_for("PostgreSQL rolls back", lambda: look(question, [load.session]).fetchone() is None, 30)
 
     def remove(self) -> None:
         """Take the trigger and the switch away again."""

@@ -7,125 +7,96 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from graphlib import TopologicalSorter
 from typing import Any
 
 from servers import DemoError, Servers
 
-FINISHED = {"success", "failed"}
-
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a set of runs is: task instances done of those known, and runs by state."""
+    """How far a set of runs is: task instances done of those known, and the state of each run."""
 
     tasks_done: int
     tasks: int
     runs: dict[str, str]
 
     @property
-    def is_over(self) -> bool:
-        """Every run has ended, well or not."""
-        return bool(self.runs) and set(self.runs.values()) <= FINISHED
+    def runs_done(self) -> int:
+        """Runs that have ended, well or not."""
+        return sum(state in {"success", "failed"} for state in self.runs.values())
 
 
 class Airflow:
-    """The REST API of the demo's Airflow, where everyone is an admin."""
+    """One DAG, seen through the REST API of the demo's Airflow, where everyone is an admin."""
 
-    def __init__(self, servers: Servers) -> None:
+    def __init__(self, servers: Servers, dag_id: str) -> None:
         self.servers = servers
-        self.token = self._call("/auth/token", method="GET", token=None)["access_token"]
+        self.dag_id = dag_id
+        self.dag = f"/api/v2/dags/{dag_id}"
+        self.token = self._call("/auth/token", token=None)["access_token"]
 
-    def wait_for_dag(self, dag_id: str, timeout_s: float = 120.0) -> dict[str, Any]:
-        """Return the DAG's record as soon as Airflow has parsed it.
+    def wait_for_dag(self) -> None:
+        """Wait until Airflow has parsed the DAG.
 
         Raises:
             DemoError: an import error, or no such DAG in time.
         """
-        deadline = time.monotonic() + timeout_s
-        while time.monotonic() < deadline:
-            self.servers.check_alive()
+
+        def look() -> bool:
             if errors := self._get("/api/v2/importErrors")["import_errors"]:
                 raise DemoError("Airflow cannot import the DAG file:\n" + errors[0]["stack_trace"])
-            for dag in self._get("/api/v2/dags", dag_id_pattern=dag_id, exclude_stale="true")["dags"]:
-                if dag["dag_id"] == dag_id:
-                    return dict(dag)
-            time.sleep(0.5)
-        raise DemoError(f"DAG {dag_id!r} did not appear within {timeout_s:.0f} s")
+            found = self._get("/api/v2/dags", dag_id_pattern=self.dag_id, exclude_stale="true")["dags"]
+            return any(dag["dag_id"] == self.dag_id for dag in found)
 
-    def tasks_of(self, dag_id: str) -> list[str]:
-        """Return the task ids of a DAG."""
-        return [task["task_id"] for task in self._get(f"/api/v2/dags/{dag_id}/tasks")["tasks"]]
+        self.servers.wait_for(f"DAG {self.dag_id!r} appears", look)
 
-    def progress(self, dag_id: str, days: set[str]) -> Progress:
-        """Return how far the runs of these days (logical dates, ``YYYY-MM-DD``) are."""
-        runs = {
-            run["dag_run_id"]: run["state"]
-            for run in self._pages(f"/api/v2/dags/{dag_id}/dagRuns", "dag_runs")
-            if (run["logical_date"] or "")[:10] in days
-        }
-        states = [
-            task["state"]
-            for task in self._pages(f"/api/v2/dags/{dag_id}/dagRuns/~/taskInstances", "task_instances")
-            if task["dag_run_id"] in runs
-        ]
-        return Progress(sum(state in {"success", "skipped"} for state in states), len(states), runs)
+    def task_ids(self) -> list[str]:
+        """Return the task ids of the DAG, upstream before downstream."""
+        tasks = self._get(f"{self.dag}/tasks")["tasks"]
+        after = TopologicalSorter({task["task_id"]: task["downstream_task_ids"] for task in tasks})
+        return list(after.static_order())[::-1]
 
-    def follow(self, dag_id: str, days: set[str], timeout_s: float) -> Iterator[Progress]:
-        """Yield progress until every run of these days has ended.
+    def follow(self, days: set[str], timeout_s: float = 240.0) -> Iterator[Progress]:
+        """Yield the progress of the runs of these logical dates (``YYYY-MM-DD``) until all have ended.
 
         Raises:
             DemoError: a run failed (with the tasks that did, and their last log lines), or the time is over.
         """
         deadline = time.monotonic() + timeout_s
-        while time.monotonic() < deadline:
-            self.servers.check_alive()
-            now = self.progress(dag_id, days)
+        while (now := self._progress(days)).runs_done < len(days):
             yield now
-            if now.is_over and len(now.runs) == len(days):
-                break
+            if time.monotonic() > deadline:
+                raise DemoError(f"not ended after {timeout_s:.0f} s: {sorted(now.runs.items())}")
             time.sleep(1)
-        else:
-            raise DemoError(f"the runs did not end within {timeout_s:.0f} s; they are: {sorted(now.runs.items())}")
+        yield now
         if failed := [run for run, state in now.runs.items() if state == "failed"]:
-            raise DemoError("\n".join(self._why(dag_id, failed)))
+            raise DemoError("\n".join(self._why(failed)))
 
-    def wait_until_backfills_are_closed(self, dag_id: str, tick: Callable[[], None], timeout_s: float = 90.0) -> None:
-        """Wait for Airflow's sweep that marks backfills complete: it takes one at a time per DAG."""
-        deadline = time.monotonic() + timeout_s
-        while time.monotonic() < deadline:
-            backfills = self._get("/api/v2/backfills", dag_id=dag_id)["backfills"]
-            if all(backfill["completed_at"] for backfill in backfills):
-                return
-            tick()
-            time.sleep(0.5)
-        raise DemoError(f"Airflow did not close the backfill of {dag_id!r} within {timeout_s:.0f} s")
+    def wait_until_no_backfill_is_open(self) -> None:
+        """Wait for Airflow's sweep, every 30 s, that marks backfills complete: a DAG can have one at a time."""
 
-    def wait_for_attempt(self, dag_id: str, task_id: str, day: str, attempt: int, timeout_s: float = 90.0) -> None:
-        """Wait until this attempt of a task of the run of ``day`` runs.
+        def look() -> bool:
+            backfills = self._get("/api/v2/backfills", dag_id=self.dag_id)["backfills"]
+            return all(backfill["completed_at"] for backfill in backfills)
 
-        Raises:
-            DemoError: it did not come in time.
-        """
-        deadline = time.monotonic() + timeout_s
-        while time.monotonic() < deadline:
-            self.servers.check_alive()
-            for task in self._tasks(dag_id, {day}, task_id=task_id):
-                if task["try_number"] == attempt and task["state"] == "running":
-                    return
-            time.sleep(0.5)
-        raise DemoError(f"{task_id} of {day}: no attempt {attempt} within {timeout_s:.0f} s")
+        self.servers.wait_for(f"Airflow closes the last backfill of {self.dag_id}", look)
 
-    def seconds(self, dag_id: str, task_id: str) -> dict[str, float]:
-        """Return how long the last attempt of a task took, by day."""
-        tasks = self._pages(f"/api/v2/dags/{dag_id}/dagRuns/~/taskInstances", "task_instances", task_id=task_id)
-        return {task["logical_date"][:10]: task["duration"] for task in tasks if task["duration"]}
+    def attempt(self, task_id: str, day: str) -> int:
+        """Return the number of the newest attempt of a task in the run of ``day``; reruns count on."""
+        return max(int(task["try_number"]) for task in self._tasks({day}, task_id=task_id))
 
-    def _why(self, dag_id: str, runs: list[str]) -> Iterator[str]:
-        yield f"{len(runs)} run(s) of {dag_id} failed"
-        for task in self._pages(f"/api/v2/dags/{dag_id}/dagRuns/~/taskInstances", "task_instances", state="failed"):
+    def _progress(self, days: set[str]) -> Progress:
+        runs = self._pages(f"{self.dag}/dagRuns", "dag_runs")
+        states = [task["state"] for task in self._tasks(days)]
+        done = sum(state in {"success", "skipped"} for state in states)
+        return Progress(done, len(states), {run["dag_run_id"]: run["state"] for run in runs if _day(run) in days})
+
+    def _why(self, runs: list[str]) -> Iterator[str]:
+        yield f"{len(runs)} run(s) of {self.dag_id} failed"
+        for task in self._pages(f"{self.dag}/dagRuns/~/taskInstances", "task_instances", state="failed"):
             if task["dag_run_id"] in runs:
                 yield f"  {task['dag_run_id']} {task['task_id']} [{task['map_index']}] attempt {task['try_number']}"
                 yield from self._log_end(task)
@@ -133,7 +104,11 @@ class Airflow:
     def _log_end(self, task: dict[str, Any], lines: int = 12) -> Iterator[str]:
         root = self.servers.folder / "airflow" / "logs" / f"dag_id={task['dag_id']}" / f"run_id={task['dag_run_id']}"
         for log in sorted(root.glob(f"task_id={task['task_id']}/**/attempt={task['try_number']}.log")):
-            yield from (f"    {line[:600]}" for line in Path(log).read_text(errors="replace").splitlines()[-lines:])
+            yield from (f"    {line[:1000]}" for line in log.read_text(errors="replace").splitlines()[-lines:])
+
+    def _tasks(self, days: set[str], **query: str) -> list[dict[str, Any]]:
+        found = self._pages(f"{self.dag}/dagRuns/~/taskInstances", "task_instances", **query)
+        return [task for task in found if _day(task) in days]
 
     def _pages(self, path: str, key: str, **query: str) -> Iterator[dict[str, Any]]:
         offset, total = 0, 1
@@ -143,14 +118,19 @@ class Airflow:
             offset, total = offset + 100, page["total_entries"]
 
     def _get(self, path: str, **query: str) -> dict[str, Any]:
-        return self._call(f"{path}?{urllib.parse.urlencode(query)}", method="GET", token=self.token)
+        return self._call(f"{path}?{urllib.parse.urlencode(query)}", token=self.token)
 
-    def _call(self, path: str, *, method: str, token: str | None) -> dict[str, Any]:
-        request = urllib.request.Request(self.servers.url + path, method=method)
-        if token:
-            request.add_header("Authorization", f"Bearer {token}")
+    def _call(self, path: str, *, token: str | None) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        request = urllib.request.Request(self.servers.url + path, headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return dict(json.load(answer))
         except urllib.error.HTTPError as refusal:
-            raise DemoError(f"{method} {path}: {refusal.code} {refusal.read().decode(errors='replace')[:500]}") from None
+            raise DemoError(f"GET {path}: {refusal.code} {refusal.read().decode(errors='replace')[:500]}") from None
+        except urllib.error.URLError as silence:
+            raise DemoError(f"GET {path}: the api-server does not answer: {silence.reason}") from None
+
+
+def _day(record: dict[str, Any]) -> str:
+    return str(record["logical_date"] or "")[:10]

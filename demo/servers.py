@@ -13,8 +13,10 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import processes
 import psycopg
@@ -23,7 +25,8 @@ HERE = Path(__file__).resolve().parent
 DAGS = HERE.parent / "dags"
 KEPT = HERE.parent / ".demo"
 AIRFLOW = str(Path(sys.executable).with_name("airflow"))
-READY_S = 120.0
+
+T = TypeVar("T")
 
 
 class DemoError(Exception):
@@ -50,16 +53,15 @@ class Servers:
         """The address of the database that holds the tables and the ledger."""
         return f"{self.database}/warehouse"
 
-    def start(self, say: Callable[[str], None]) -> None:
-        """Bring everything up, the api-server before what talks to it; ``say`` is told each step."""
-        say("PostgreSQL")
-        self._start_database()
-        say("Airflow's metadata database")
-        self.call("db", "migrate")
-        say("Airflow's api-server")
-        self._airflow("api-server", "--host", "127.0.0.1", "--port", str(self.api_port), "--workers", "1")
-        self._wait("the api-server", self._api_answers)
-        say("Airflow's scheduler and dag-processor")
+    def start(self, step: Callable[[str], AbstractContextManager[None]]) -> None:
+        """Bring everything up, the api-server before what talks to it; each step runs inside ``step(name)``."""
+        with step("PostgreSQL"):
+            self._start_database()
+        with step("Airflow's metadata database"):
+            self.call("db", "migrate")
+        with step("Airflow's api-server"):
+            self._airflow("api-server", "--host", "127.0.0.1", "--port", str(self.api_port), "--workers", "1")
+            self.wait_for("the api-server answers", self._api_answers)
         self._airflow("scheduler", "--skip-serve-logs")
         self._airflow("dag-processor")
 
@@ -75,8 +77,21 @@ class Servers:
             raise DemoError("\n".join([f"airflow {' '.join(arguments)}: exit code {done.returncode}", *lines[-12:]]))
         return done.stdout
 
-    def check_alive(self) -> None:
-        """Raises DemoError when a part has ended by itself, with the end of its log."""
+    def wait_for(self, what: str, look: Callable[[], T | None], timeout_s: float = 120.0) -> T:
+        """Ask ``look`` until it gives an answer that is not empty, and return that.
+
+        Raises:
+            DemoError: there was none in time, or a part of the demo has ended.
+        """
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            self._check_alive()
+            if answer := look():
+                return answer
+            time.sleep(0.3)
+        raise DemoError(f"{what}: waited {timeout_s:.0f} s in vain; the servers' logs are in {self.folder / 'logs'}")
+
+    def _check_alive(self) -> None:
         for part in self.parts:
             if part.process() is None:
                 lines = self._log(part.name).read_text(errors="replace").splitlines()
@@ -95,7 +110,7 @@ class Servers:
     def _start_database(self) -> None:
         address = self.folder / "postgres.address"
         self._part("postgres", [sys.executable, str(HERE / "database.py"), str(address)], _plain_environment())
-        self._wait("PostgreSQL", address.exists)
+        self.wait_for("PostgreSQL accepts connections", address.exists)
         self.database = address.read_text().rpartition("/")[0]
         with psycopg.connect(f"{self.database}/postgres", autocommit=True) as connection:
             connection.execute("create database airflow")
@@ -111,15 +126,6 @@ class Servers:
 
     def _log(self, name: str) -> Path:
         return self.folder / "logs" / f"{name}.log"
-
-    def _wait(self, what: str, is_ready: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + READY_S
-        while time.monotonic() < deadline:
-            self.check_alive()
-            if is_ready():
-                return
-            time.sleep(0.2)
-        raise DemoError(f"{what} was not ready within {READY_S:.0f} s; its log is in {self.folder / 'logs'}")
 
     def _api_answers(self) -> bool:
         try:
@@ -176,5 +182,9 @@ def _environment(servers: Servers) -> dict[str, str]:
         "WORKERS__EXECUTION_API_TIMEOUT": "60",
     }
     configuration = {f"AIRFLOW__{name}": value for name, value in options.items()}
-    connection = {"AIRFLOW_CONN_WAREHOUSE": servers.warehouse}
-    return _plain_environment() | configuration | connection | {"AIRFLOW_HOME": str(servers.folder / "airflow")}
+    others = {
+        "AIRFLOW_HOME": str(servers.folder / "airflow"),
+        "AIRFLOW_CONN_WAREHOUSE": servers.warehouse,
+        "PYTHONWARNINGS": "ignore:Could not import graphviz",  # printed before every command's result
+    }
+    return _plain_environment() | configuration | others

@@ -13,49 +13,57 @@ from psycopg.rows import dict_row
 
 EFFECTS = ("inserted", "updated", "deleted", "unchanged", "stale", "duplicate")
 
+# The state of each partition, beside what its newest load did.
+LEDGER = """
+select p.partition_key, p.state, l.batch_id, l.row_count, l.seconds, l.inserted, l.updated, l.deleted, l.unchanged,
+       l.stale, l.duplicate
+from airflow_idempotent.partitions p
+join lateral (
+    select * from airflow_idempotent.events e
+    where (e.table_name, e.partition_key, e.step, e.state) = (p.table_name, p.partition_key, 'stage_merge', 'published')
+    order by e.event_id desc limit 1) l on true
+where p.table_name = %s
+order by p.partition_key
+"""
+
 
 @dataclass(frozen=True)
 class Entry:
-    """One partition in the ledger: its newest state, batch, rows now in it, and what its last load did."""
+    """One partition in the ledger: its state, and batch, rows, effects and duration of its newest load."""
 
     partition: str
     state: str
     batch: str
     rows: int
     effects: dict[str, int]
-
-    @property
-    def written(self) -> int:
-        """Rows the last load touched."""
-        return sum(self.effects[name] for name in ("inserted", "updated", "deleted"))
+    seconds: float
 
 
 class Warehouse:
-    """One reading connection, each question in a transaction of its own."""
+    """A reader's connection; each question is a transaction of its own."""
 
     def __init__(self, dsn: str, table: str) -> None:
-        self.table = sql.Identifier(*table.split("."))
-        self.name = table
+        self.table = table
         self.connection = psycopg.connect(dsn, autocommit=True, row_factory=dict_row)
         self.connection.execute("set time zone 'UTC'")
 
     def image(self) -> str:
         """Return the whole table as sorted CSV lines."""
         columns = sql.SQL(", ").join(map(sql.Identifier, COLUMNS))
-        question = sql.SQL("copy (select {} from {}) to stdout (format csv)").format(columns, self.table)
+        table = sql.Identifier(*self.table.split("."))
+        question = sql.SQL("copy (select {} from {}) to stdout (format csv)").format(columns, table)
         with self.connection.cursor().copy(question) as rows:
             text = b"".join(bytes(block) for block in rows).decode()
         return "".join(sorted(text.splitlines(keepends=True)))
 
-    def entries(self) -> list[Entry]:
+    def ledger(self) -> list[Entry]:
         """Return the ledger's newest word on every partition of the table."""
-        question = "select * from airflow_idempotent.partitions order by partition_key"
-        return [_entry(row) for row in self.connection.execute(question)]
+        return [_entry(row) for row in self.connection.execute(LEDGER, [self.table])]
 
 
 def _entry(row: dict[str, Any]) -> Entry:
-    effects = {name: int(row[name] or 0) for name in EFFECTS}
-    return Entry(row["partition_key"], row["state"], row["batch_id"], row["row_count"], effects)
+    effects = {name: int(row[name]) for name in EFFECTS}
+    return Entry(row["partition_key"], row["state"], row["batch_id"], row["row_count"], effects, row["seconds"])
 
 
 def digest(image: str) -> str:

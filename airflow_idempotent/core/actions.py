@@ -94,11 +94,10 @@ class InspectBatch:
 class Deduplicate:
     """Keep one row per key in ``winners``: the greatest version, ties by the row's content.
 
-    Staging and target are left alone; each winner is told apart as new, newer, same or stale
-    against ``target``. Idempotent because the order is total: the same rows give the same winners.
+    Staging and target are left alone. Idempotent because the order is total: the same rows give the
+    same winners.
     """
 
-    target: Relation
     staging: str
     winners: str
     columns: tuple[str, ...]
@@ -119,17 +118,19 @@ class RunChecks:
 
 @dataclass(frozen=True, slots=True)
 class UpsertRows:
-    """Make ``target`` hold the newest version of every key in ``winners``.
+    """Make ``target`` hold the newest version of every key in ``source``.
 
-    Rows of ``target`` whose key is absent from ``winners`` are left alone. Idempotent because only
-    a strictly newer row replaces one: a second run finds nothing newer.
+    Rows of ``target`` whose key is absent from ``source`` are left alone. Idempotent because only
+    a strictly newer row replaces one: a second run finds nothing newer. ``deduplicated`` says that
+    ``source`` has one row per key already; otherwise the newest row of each key is taken.
     """
 
     target: Relation
-    winners: str
+    source: str
     columns: tuple[str, ...]
     unique_key: tuple[str, ...]
     version: tuple[str, ...] = ()
+    deduplicated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 from urllib.parse import quote
 
 FORMAT_VERSION = 1
+MANIFEST_NAME = "_manifest.json"
 MAX_FOLDER_NAME = 200
 
 
@@ -81,7 +83,7 @@ class Manifest:
     @property
     def revision(self) -> int:
         """Which landing of its partition this is, counted from 1."""
-        return int(self.batch_id.rpartition("_")[2])
+        return revision_of(self.batch_id)
 
     def to_json(self) -> str:
         values = asdict(self) | {"rows": self.rows, "bytes": self.bytes, "content_fingerprint": self.content_fingerprint}
@@ -117,7 +119,12 @@ def folder_name(text: str) -> str:
 
     Two names never share a folder, no name leads out of its parent or hides, and one too long for a
     file system ends in its hash.
+
+    Raises:
+        ValueError: the name is empty.
     """
+    if not text:
+        raise ValueError("an empty name names no folder")
     name = quote(text, safe="").replace("~", "%7E")
     if name.startswith("."):
         name = "%2E" + name[1:]
@@ -134,3 +141,14 @@ def partition_folder(table: str, partition: str) -> str:
 def batch_folder(table: str, partition: str, batch: str) -> str:
     """Where a batch lies below its landing root; derives from names only, never from a clock or a run."""
     return f"{partition_folder(table, partition)}/batch={batch}"
+
+
+def batch_of_folder(name: str) -> str | None:
+    """The batch id in the name of a batch folder; None for any other folder."""
+    found = re.fullmatch(r"batch=(\w*_\d{2,})", name, re.ASCII)
+    return found[1] if found else None
+
+
+def revision_of(batch: str) -> int:
+    """Which landing of its partition a batch is, counted from 1."""
+    return int(batch.rpartition("_")[2])

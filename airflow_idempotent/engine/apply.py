@@ -11,7 +11,6 @@ from airflow_idempotent.checks import Check
 from airflow_idempotent.core.actions import (
     Action,
     CopyBatch,
-    Deduplicate,
     EnsureChild,
     InspectBatch,
     MeasurePartition,
@@ -21,15 +20,17 @@ from airflow_idempotent.core.actions import (
 from airflow_idempotent.core.step import Effects, Measure, Step
 from airflow_idempotent.core.verdict import CheckResult, Verdict, closes_gate
 from airflow_idempotent.engine.batches import PartOpener, VerifiedReader
-from airflow_idempotent.engine.refusals import bad_row
+from airflow_idempotent.engine.refusals import UNIQUE_VIOLATION, bad_row, sqlstate
 from airflow_idempotent.engine.session import Session
-from airflow_idempotent.errors import GateClosedError, NullKeyError, PrecisionError
+from airflow_idempotent.errors import GateClosedError, NullKeyError, PrecisionError, RepeatedKeyError
 from airflow_idempotent.sql.checks import Rows, count_violations, own_query, sample_violations, shared_scan
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.create import is_child
-from airflow_idempotent.sql.statement import table
+from airflow_idempotent.sql.merge import BACK_TO_SAVEPOINT, DROP_COUNTERS, READ_COUNTERS, SAVEPOINT, repeated_keys
+from airflow_idempotent.sql.statement import Statement, table
 
 log = logging.getLogger(__name__)
+WRITE_TRIES = 4
 
 
 @dataclass
@@ -42,7 +43,6 @@ class Work:
     effects: Effects = field(default_factory=Effects)
     measure: Measure = field(default_factory=Measure)
     checks: tuple[CheckResult, ...] = ()
-    states: dict[str, int] = field(default_factory=dict)
 
     def apply(self, action: Action) -> None:
         """Run one action and count its effects."""
@@ -52,12 +52,10 @@ class Work:
                 self._copy(action, statements[0])
             case InspectBatch():
                 self._inspect(action, statements[0])
-            case Deduplicate():
-                self._deduplicate(statements)
             case RunChecks():
                 self._gate(action)
             case UpsertRows():
-                self._upsert(statements)
+                self._upsert(action, statements)
             case MeasurePartition():
                 [(rows, total)] = self.session.query(statements[0])
                 self.measure = replace(self.measure, row_count=rows, digest=digest(rows, total))
@@ -67,7 +65,7 @@ class Work:
                 for statement in statements:
                     self.session.execute(statement)
 
-    def _copy(self, action: CopyBatch, statement: Any) -> None:
+    def _copy(self, action: CopyBatch, statement: Statement) -> None:
         with self.batches.open_part(self.step.manifest, action.part) as raw:
             reader = VerifiedReader(raw, action.part)
             try:
@@ -77,7 +75,7 @@ class Work:
             reader.verify(rows)
         log.info("staged table=%s partition=%s file=%s rows=%d bytes=%d", self.step.table, self.step.partition, action.part.name, rows, action.part.bytes)
 
-    def _inspect(self, action: InspectBatch, statement: Any) -> None:
+    def _inspect(self, action: InspectBatch, statement: Statement) -> None:
         [(rows, min_version, max_version, min_time, max_time, *counts)] = self.session.query(statement)
         where = {"table": self.step.table, "partition": self.step.partition.key}
         keys, scaled = len(action.unique_key), [item for item in self.step.target.select(action.columns) if item.scale is not None]
@@ -87,29 +85,35 @@ class Work:
             raise PrecisionError(**where, columns=lost)
         self.measure = Measure(rows, min_version, max_version, min_time, max_time)
 
-    def _deduplicate(self, statements: Sequence[Any]) -> None:
-        *run, counts = statements
-        for statement in run:
-            self.session.execute(statement)
-        self.states = dict(self.session.query(counts))
-        kept = sum(self.states.values())
-        self.effects += Effects(duplicate=self.measure.staged_rows - kept)
-
     def _gate(self, action: RunChecks) -> None:
         self.checks = evaluate(self.session, action.checks, table(action.rows))
         if failures := closes_gate(self.checks):
             where = {"table": self.step.table, "partition": self.step.partition.key, "batch_id": self.step.manifest.batch_id}
             raise GateClosedError(**where, failures=failures, results=self.checks)
 
-    def _upsert(self, statements: Sequence[Any]) -> None:
-        update, insert, update_late = statements
-        new, newer, same = (self.states.get(state, 0) for state in ("new", "newer", "same"))
-        updated = self.session.execute(update) if newer else 0
-        inserted = self.session.execute(insert) if new else 0
-        if inserted < new:  # a parallel writer was faster with some of these keys
-            updated += self.session.execute(update_late)
-        stale = sum(self.states.values()) - inserted - updated - same
-        self.effects += Effects(inserted=inserted, updated=updated, unchanged=same, stale=stale)
+    def _upsert(self, action: UpsertRows, statements: Sequence[Statement]) -> None:
+        if self.step.exclusive:
+            self._refuse_repeated_keys(action)
+        for tries in range(1, WRITE_TRIES + 1):
+            self.session.execute(SAVEPOINT)
+            try:
+                written = [self.session.execute(statement) for statement in statements][-1]
+                break
+            except Exception as error:  # a parallel writer inserted one of these keys; now it can be seen
+                if sqlstate(error) != UNIQUE_VIOLATION or tries == WRITE_TRIES:
+                    raise
+                self.session.execute(BACK_TO_SAVEPOINT)
+        [(inserted, unchanged, stale)] = self.session.query(READ_COUNTERS)
+        self.session.execute(DROP_COUNTERS)
+        kept = written + unchanged + stale
+        self.effects += Effects(
+            inserted=inserted, updated=written - inserted, unchanged=unchanged, stale=stale, duplicate=self.measure.staged_rows - kept
+        )
+
+    def _refuse_repeated_keys(self, action: UpsertRows) -> None:
+        [(count,)] = self.session.query(repeated_keys(action))
+        if count:
+            raise RepeatedKeyError(table=self.step.table, partition=self.step.partition.key, unique_key=action.unique_key, count=count)
 
 
 def evaluate(session: Session, checks: Sequence[Check], rows: Rows, binds: dict[str, Any] | None = None) -> tuple[CheckResult, ...]:

@@ -17,6 +17,7 @@ from airflow_idempotent.errors import (
 )
 
 TRANSIENT = {"40001", "40P01"}
+UNIQUE_VIOLATION = "23505"
 _CONTEXT = re.compile(r"COPY \S+, line (\d+)(?:, column ([^:]+))?")
 
 

@@ -58,13 +58,15 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     target = shape or created_shape(spec)
     columns, ignored = batch_columns(load, target)
     staging, winners = (short_name(name, spec.table, load.manifest.batch_id) for name in ("idem_staging", "idem_winners"))
-    names = {"target": target.relation, "columns": columns, "unique_key": spec.unique_key, "version": spec.version}
+    names = {"columns": columns, "unique_key": spec.unique_key, "version": spec.version}
     parts = tuple(CopyBatch(staging, part, load.manifest.format) for part in load.manifest.parts)
     actions: list[Action] = [CreateStaging(target.relation, staging, columns, ignored), *parts]
     actions.append(InspectBatch(target.relation, staging, columns, spec.unique_key, spec.version, spec.partition_column))
-    actions += spec.strategy.prepare(staging=staging, winners=winners, **names)
-    actions.append(RunChecks(winners, spec.checks))
-    actions += spec.strategy.write(winners=winners, **names)
+    checked = bool(spec.checks)
+    if checked:
+        actions += [*spec.strategy.prepare(staging=staging, winners=winners, **names), RunChecks(winners, spec.checks)]
+    source = winners if checked else staging
+    actions += spec.strategy.write(target=target.relation, source=source, deduplicated=checked, **names)
     if spec.partition_column and spec.partition_column in target:
         actions.append(MeasurePartition(target.relation, spec.partition_column, load.partition))
     return Step(

@@ -8,8 +8,9 @@ from typing import Any
 
 from sqlglot import exp
 
+from airflow_idempotent.core.columns import Column
 from airflow_idempotent.core.relation import Relation
-from airflow_idempotent.sql.dialects.postgres import Warehouse
+from airflow_idempotent.sql.dialects.postgres import OnCommitDrop, Warehouse
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +48,6 @@ def column(name: str, of: str | None = None) -> exp.Column:
     return exp.column(name, table=of, quoted=True)
 
 
-def row_of(names: tuple[str, ...], of: str) -> exp.Expression:
-    """``CAST(ROW("of"."a", "of"."b") AS RECORD)``: one value, where a bare ROW would be compared field by field."""
-    return exp.cast(exp.func("ROW", *(column(name, of) for name in names)), data_type("record"))
-
-
-def operator(left: exp.Expression, symbol: str, right: exp.Expression) -> exp.Expression:
-    """``left OPERATOR(pg_catalog.symbol) right``: not to be hijacked by a search_path."""
-    return exp.Operator(this=left, operator=f"pg_catalog.{symbol}", expression=right)
-
-
 def data_type(text: str) -> exp.DataType:
     return exp.DataType.build(text, dialect=Warehouse, udt=True)
 
@@ -64,3 +55,18 @@ def data_type(text: str) -> exp.DataType:
 def setting(name: str, value: str) -> Statement:
     """Set a configuration option until the transaction ends, in the form that poolers and both drivers allow."""
     return Statement("SELECT set_config(%(name)s, %(value)s, true)", {"name": name, "value": value})
+
+
+def as_target(item: Column) -> exp.Expression:
+    """A staged column in the exact type of the target's; only numerics are staged wider."""
+    staged = column(item.name)
+    return staged if item.scale is None else exp.alias_(exp.cast(staged, data_type(item.data_type)), item.name, quoted=True)
+
+
+def temporary(name: str, rows: exp.Expression, *, no_data: bool = False) -> exp.Create:
+    """CREATE TEMPORARY TABLE … AS, gone at the end of the transaction."""
+    properties: list[exp.Expression] = [exp.TemporaryProperty(), OnCommitDrop()]
+    if no_data:
+        properties.append(exp.WithDataProperty(no=True))
+    this = exp.table_(name, quoted=True)
+    return exp.Create(kind="TABLE", this=this, expression=rows, properties=exp.Properties(expressions=properties))

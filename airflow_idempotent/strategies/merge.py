@@ -23,20 +23,20 @@ class Merge:
     kind: Literal["merge"] = "merge"
 
     def prepare(
+        self, *, staging: str, winners: str, columns: Sequence[str], unique_key: Sequence[str], version: Sequence[str]
+    ) -> tuple[Action, ...]:
+        """Before the gate: what would be published stands in ``winners``, for checks to look at."""
+        return (Deduplicate(staging, winners, tuple(columns), tuple(unique_key), tuple(version)),)
+
+    def write(
         self,
         *,
         target: Relation,
-        staging: str,
-        winners: str,
+        source: str,
+        deduplicated: bool,
         columns: Sequence[str],
         unique_key: Sequence[str],
         version: Sequence[str],
     ) -> tuple[Action, ...]:
-        """The actions between staging and the gate: what will be published stands in ``winners``."""
-        return (Deduplicate(target, staging, winners, tuple(columns), tuple(unique_key), tuple(version)),)
-
-    def write(
-        self, *, target: Relation, winners: str, columns: Sequence[str], unique_key: Sequence[str], version: Sequence[str]
-    ) -> tuple[Action, ...]:
-        """The actions behind the gate."""
-        return (UpsertRows(target, winners, tuple(columns), tuple(unique_key), tuple(version)),)
+        """Behind the gate: from ``winners``, or straight from staging when there was nothing to check."""
+        return (UpsertRows(target, source, tuple(columns), tuple(unique_key), tuple(version), deduplicated),)

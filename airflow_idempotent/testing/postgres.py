@@ -198,7 +198,7 @@ def _cluster(installed: Path, scratch: Path, data: Path | None) -> _Cluster:
     found = folder.stat()
     owner = (found.st_uid, found.st_gid) if found.st_uid else (NOBODY, NOBODY)
     scratch.chmod(0o755)
-    if not _open_to_all(installed):  # a virtual environment below /root
+    if not _open_to_all(installed):  # a virtual environment in a closed home folder
         installed = _copy_of_wheel(scratch)
     _give(owner, scratch, folder)
     return _Cluster(installed, folder, scratch, owner=owner, kept=data is not None)

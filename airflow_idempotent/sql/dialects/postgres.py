@@ -14,12 +14,6 @@ class OnCommitDrop(exp.Property):
     arg_types: ClassVar[dict[str, bool]] = {}
 
 
-class SortUsing(exp.Expression):
-    """``ORDER BY this USING OPERATOR(operator)``: sort by an operator that is not the type's default."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "operator": True}
-
-
 class AttachPartition(exp.Expression):
     """``ALTER TABLE this ATTACH PARTITION child FOR VALUES FROM (start) TO (end)``."""
 
@@ -39,7 +33,6 @@ class Warehouse(Postgres):
             **Postgres.Generator.TRANSFORMS,
             AttachPartition: _attach,
             OnCommitDrop: lambda self, node: "ON COMMIT DROP",
-            SortUsing: lambda self, node: f"{self.sql(node, 'this')} USING OPERATOR({node.args['operator']})",
         }
         PROPERTIES_LOCATION: ClassVar[dict[Any, Any]] = {
             **Postgres.Generator.PROPERTIES_LOCATION,

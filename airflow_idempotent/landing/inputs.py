@@ -1,0 +1,81 @@
+"""What can be landed: files found by a pattern, or the rows of a query."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_idempotent.core.manifest import CsvFormat
+
+_GLOB = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class FilesInput:
+    """CSV files, plain or gzip (``.gz``), landed byte for byte in the order given.
+
+    ``pattern`` is what they were found by, for messages and the manifest.
+    """
+
+    paths: tuple[Any, ...]
+    pattern: str = ""
+    format: CsvFormat = field(default_factory=CsvFormat)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryInput:
+    """The rows of a query, landed as one CSV in UTF-8 with a header.
+
+    ``binds`` are the values of the ``:names`` in ``sql``. ``connect`` opens a connection of its own
+    for the query, which is closed afterwards. Equal rows give equal bytes: they are sorted, unless
+    the query ends in an ORDER BY, which then has to decide between any two different rows.
+    ``fetch_size`` rows are held in memory at a time.
+
+    Raises:
+        ValueError: the format has another encoding, or no header.
+    """
+
+    sql: str
+    binds: Mapping[str, Any]
+    connect: Callable[[], Any]
+    format: CsvFormat = field(default_factory=CsvFormat)
+    fetch_size: int = 10_000
+
+    def __post_init__(self) -> None:
+        if not self.format.header or self.format.encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
+            raise ValueError("the rows of a query are landed in UTF-8 and with a header")
+        if self.fetch_size < 1:
+            raise ValueError(f"fetch_size must be at least 1, not {self.fetch_size}")
+
+
+def find_files(
+    pattern: str, *, open_path: Callable[[str], Any] = pathlib.Path, format: CsvFormat | None = None  # noqa: A002
+) -> FilesInput:
+    """The files that match a pattern now, sorted by address.
+
+    ``*``, ``?``, ``[…]`` and ``**`` work as in ``pathlib.Path.glob``, on object stores too when
+    ``open_path`` makes paths of them. What is found by a wildcard and is hidden or unfinished by its
+    name (it or a folder on the way begins with ``.`` or ``_``, or it ends in ``.tmp`` or ``.part``)
+    is left out. Finding nothing is no error here: ``land`` refuses it, naming table and partition.
+    """
+    found = _glob(pattern, open_path) if _GLOB.search(pattern) else []
+    if not found and (exact := open_path(pattern)).is_file():
+        found = [exact]
+    return FilesInput(tuple(found), pattern, format or CsvFormat())
+
+
+def _glob(pattern: str, open_path: Callable[[str], Any]) -> list[Any]:
+    steps = pattern.split("/")
+    fixed = next(place for place, step in enumerate(steps) if _GLOB.search(step))
+    base, wild = "/".join(steps[:fixed]), "/".join(steps[fixed:])
+    folder = open_path(base or ("/" if fixed else "."))
+    depth = len(folder.parts)
+    found = [path for path in folder.glob(wild) if not any(map(_is_unfinished, path.parts[depth:])) and path.is_file()]
+    return sorted(found, key=str)
+
+
+def _is_unfinished(name: str) -> bool:
+    return name.startswith((".", "_")) or name.lower().endswith((".tmp", ".part"))

@@ -1,0 +1,183 @@
+"""Lands a source: the same content is the same batch, other content is the next one, half of it is nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from airflow_idempotent.core.manifest import Manifest, Part, batch_id
+from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.errors import ManifestError, SourceChangedError, SourceMissingError
+from airflow_idempotent.landing.inputs import FilesInput, QueryInput
+from airflow_idempotent.landing.part import PartWriter
+from airflow_idempotent.landing.paths import clean_name, shown
+from airflow_idempotent.landing.query import export_query
+from airflow_idempotent.landing.source_files import copy_file, differences, is_gzip
+from airflow_idempotent.landing.store import BatchStore, Draft
+
+ROUNDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """The batch that now holds the source. ``replayed`` says that it did before, and nothing was written."""
+
+    manifest: Manifest
+    address: str
+    replayed: bool
+
+
+def land(
+    source: FilesInput | QueryInput,
+    *,
+    store: BatchStore,
+    table: str,
+    partition: Partition,
+    on_source_change: Literal["new_batch", "fail"] = "new_batch",
+    cutoff_ts: str = "",
+    attempt: str = "",
+    created_at: str = "",
+    progress: Callable[[int, int], None] | None = None,
+    source_facts: Mapping[str, Any] | None = None,
+) -> Landed:
+    """Make the newest batch of a partition hold what the source holds now.
+
+    Older batches are left alone. A second run finds its content there and writes nothing; one that
+    was killed left nothing a reader sees. A batch is numbered r + 1 only if its source was read
+    after batch r was complete: when another attempt lands meanwhile, the source is read again, so
+    a delayed attempt cannot put old content above new. ``progress`` is told (rows, bytes) read.
+
+    Raises:
+        SourceMissingError: there are no files, or one vanished.
+        BadFileError: a file is not CSV in the format given, or is changing (``FileChangingError``).
+        SourceQueryError: the query failed.
+        SourceChangedError: the content differs from the newest batch and ``on_source_change`` is ``fail``.
+        BatchDamagedError: the newest batch is not what its manifest says.
+    """
+    if isinstance(source, FilesInput) and not source.paths:
+        raise SourceMissingError(table=table, partition=partition.key, source=shown(source.pattern))
+    run_facts = {"cutoff_ts": cutoff_ts, "attempt": attempt, "created_at": created_at}
+    landing = _Landing(source, store, table, partition, run_facts, source_facts or {}, progress or _ignore)
+    store.sweep(table, partition.key)
+    for _ in range(ROUNDS):
+        try:
+            landed = landing.once(may_change=on_source_change == "new_batch")
+        except FileNotFoundError as error:
+            missing = shown(error.filename or getattr(source, "pattern", ""))
+            raise SourceMissingError(table=table, partition=partition.key, source=missing) from error
+        if landed is not None:
+            return landed
+    address = shown(store.address(landing.manifest((), store.latest(table, partition.key))))
+    raise ManifestError(address=address, reason=f"taken by other attempts {ROUNDS} times, or there but empty")
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """One part to be: what messages call it, what the manifest calls it, and what writes it."""
+
+    label: str
+    source: str
+    gzipped: bool
+    feed: Callable[[PartWriter], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Landing:
+    """What ``land`` was asked to do."""
+
+    source: FilesInput | QueryInput
+    store: BatchStore
+    table: str
+    partition: Partition
+    run_facts: Mapping[str, str]
+    source_facts: Mapping[str, Any]
+    progress: Callable[[int, int], None]
+
+    def once(self, *, may_change: bool) -> Landed | None:
+        """Land, unless another attempt does so between our look at the newest batch and our end."""
+        latest = self.store.latest(self.table, self.partition.key)
+        if latest and isinstance(self.source, FilesInput):
+            # Reading an unchanged source once is cheaper than copying it to find that out.
+            changed = differences(self.source, latest)
+            if (first := next(changed, None)) is None:
+                return self._replay(latest)
+            if not may_change:
+                raise self._changed(latest, first, *changed)
+        with self.store.draft(self.table, self.partition.key) as draft:
+            manifest = self.manifest(self._write(draft), latest)
+            if latest and latest.content_fingerprint == manifest.content_fingerprint:
+                return self._replay(latest)
+            if latest and not may_change:
+                raise self._changed(latest, f"{_size(manifest)}, in the batch {_size(latest)}")
+            if draft.publish(manifest):
+                return Landed(manifest, self.store.address(manifest), replayed=False)
+        return None
+
+    def manifest(self, parts: tuple[Part, ...], latest: Manifest | None) -> Manifest:
+        """The manifest of the batch after the newest one, as a reader will get it."""
+        manifest = Manifest(
+            table=self.table,
+            partition=self.partition.key,
+            batch_id=batch_id(self.partition.compact, latest.revision + 1 if latest else 1),
+            start=self.partition.start.isoformat(),
+            end=self.partition.end.isoformat(),
+            format=self.source.format,
+            parts=parts,
+            source={**_facts(self.source), **self.source_facts},
+            **self.run_facts,
+        )
+        return Manifest.from_json(manifest.to_json())
+
+    def _write(self, draft: Draft) -> tuple[Part, ...]:
+        parts: list[Part] = []
+        for number, piece in enumerate(self._pieces()):
+            suffix = ".csv.gz" if piece.gzipped else ".csv"
+            rows, size = sum(part.rows for part in parts), sum(part.bytes for part in parts)
+            progress = partial(_add, self.progress, rows, size)
+            with draft.part(number, suffix) as target:
+                writer = PartWriter(
+                    target, self.source.format, file=piece.label, gzipped=piece.gzipped, progress=progress
+                )
+                piece.feed(writer)
+                parts.append(writer.part(partial(draft.part_name, number, suffix), source=piece.source))
+        return tuple(parts)
+
+    def _pieces(self) -> Iterator[_Piece]:
+        if isinstance(self.source, QueryInput):
+            feed = partial(export_query, self.source, table=self.table, partition=self.partition.key)
+            yield _Piece("the result of the query", "query", False, feed)
+            return
+        for path in self.source.paths:
+            yield _Piece(shown(path), clean_name(path.name), is_gzip(path), partial(copy_file, path))
+
+    def _replay(self, latest: Manifest) -> Landed:
+        self.store.check_sizes(latest)
+        return Landed(latest, self.store.address(latest), replayed=True)
+
+    def _changed(self, latest: Manifest, *changed: str) -> SourceChangedError:
+        return SourceChangedError(
+            table=self.table, partition=self.partition.key, batch_id=latest.batch_id, changed=changed
+        )
+
+
+def _facts(source: FilesInput | QueryInput) -> dict[str, Any]:
+    """What a manifest says of its source. Values of binds stay out of it: they may be anything."""
+    if isinstance(source, QueryInput):
+        digest = hashlib.sha256(source.sql.encode()).hexdigest()
+        return {"kind": "query", "query_hash": digest, "binds": sorted(source.binds)}
+    return {"kind": "files", "pattern": shown(source.pattern), "paths": [shown(path) for path in source.paths]}
+
+
+def _size(manifest: Manifest) -> str:
+    return f"{manifest.rows} rows in {manifest.bytes} bytes"
+
+
+def _add(progress: Callable[[int, int], None], rows: int, size: int, more_rows: int, more_bytes: int) -> None:
+    progress(rows + more_rows, size + more_bytes)
+
+
+def _ignore(rows: int, size: int) -> None:
+    """Nobody asked for progress."""

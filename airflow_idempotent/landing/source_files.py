@@ -1,0 +1,69 @@
+"""Reads source files: copies one in a single pass, and tells whether they still are what was landed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any
+
+from airflow_idempotent.core.manifest import Manifest, Part
+from airflow_idempotent.errors import BadFileError, FileChangingError
+from airflow_idempotent.landing.csv_records import CHUNK
+from airflow_idempotent.landing.inputs import FilesInput
+from airflow_idempotent.landing.part import PartWriter
+from airflow_idempotent.landing.paths import identity, shown
+
+
+def is_gzip(path: Any) -> bool:
+    """Whether a file is compressed, by its name."""
+    return bool(path.name.lower().endswith(".gz"))
+
+
+def copy_file(path: Any, writer: PartWriter) -> None:
+    """Write a file to ``writer``, chunk by chunk.
+
+    Raises:
+        FileNotFoundError: it is not there (any more).
+        FileChangingError: somebody wrote to it meanwhile.
+        BadFileError: it is not CSV in the format of ``writer``, or may not be read.
+    """
+    before = identity(path)
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                writer.write(chunk)
+    except PermissionError:
+        raise BadFileError(file=shown(path), reason="may not be read by this user") from None
+    except BadFileError:
+        if identity(path) != before:
+            raise FileChangingError(file=shown(path)) from None
+        raise
+    if identity(path) != before:
+        raise FileChangingError(file=shown(path))
+
+
+def differences(source: FilesInput, landed: Manifest) -> Iterator[str]:
+    """What differs between files and a batch, found with as little reading as each answer needs."""
+    if source.format != landed.format:
+        yield "the format options of the spec"
+    for path, part in zip_longest(source.paths, landed.parts):
+        if part is None:
+            yield f"{path.name}: new"
+        elif path is None:
+            yield f"{part.source}: gone"
+        elif found := _difference(path, part):
+            yield f"{path.name}: {found}"
+
+
+def _difference(path: Any, part: Part) -> str:
+    size = path.stat().st_size
+    if is_gzip(path) != part.gzipped:
+        return "compressed" if is_gzip(path) else "not compressed any more"
+    if size != part.bytes:
+        return f"{size} bytes, in the batch {part.bytes}"
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    return "" if digest.hexdigest() == part.sha256 else "other content of the same length"

@@ -1,0 +1,101 @@
+"""The merge strategy as SQL: one sort, one visit of the target, and exact counts of what happened.
+
+MERGE tells neither inserted from updated (before PostgreSQL 17) nor unchanged from stale. Temporary
+sequences, advanced inside its WHEN conditions, count both in the same pass; docs/adr/0002 has the
+measurements. Each decision to insert or to skip is final, so a row checked again after waiting for
+a parallel writer is not counted twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from airflow_idempotent.core.actions import Deduplicate, UpsertRows
+from airflow_idempotent.core.columns import TableShape
+from airflow_idempotent.sql.order import best_first, greater_content, payload, same_content
+from airflow_idempotent.sql.statement import Statement, as_target, column, quoted, setting, statement, table, temporary
+
+INSERTED, UNCHANGED, STALE = "idem_inserted", "idem_unchanged", "idem_stale"
+COUNTERS = (INSERTED, UNCHANGED, STALE)
+SAVEPOINT, BACK_TO_SAVEPOINT = Statement("SAVEPOINT idem_write"), Statement("ROLLBACK TO SAVEPOINT idem_write")
+
+# In key order by index probes: fastest by measurement, and parallel writers cannot deadlock.
+_BY_INDEX = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_mergejoin", "enable_material"))
+_CREATE = tuple(Statement(f"CREATE TEMPORARY SEQUENCE {name} MINVALUE 0 CACHE 10000") for name in COUNTERS)
+_START = statement(exp.select(*(exp.func("nextval", exp.Literal.string(f"pg_temp.{name}")) for name in COUNTERS)))
+READ_COUNTERS = statement(exp.select(*(exp.func("currval", exp.Literal.string(f"pg_temp.{name}")) for name in COUNTERS)))
+DROP_COUNTERS = Statement("DROP SEQUENCE pg_temp.idem_inserted, pg_temp.idem_unchanged, pg_temp.idem_stale")
+
+
+def deduplicate(action: Deduplicate, target: TableShape) -> Statement:
+    """Keep the winners in a temporary table, in key order."""
+    rows = winners_of(action.staging, action.columns, action.unique_key, action.version, target)
+    return statement(temporary(action.winners, rows))
+
+
+def winners_of(staging: str, columns: Sequence[str], key: Sequence[str], version: Sequence[str], target: TableShape) -> exp.Select:
+    """One row per key: the greatest version, ties by content; each column in the target's exact type."""
+    typed = exp.select(*(as_target(target[name]) for name in columns)).from_(table(staging)).subquery(quoted("s"))
+    rows = exp.select(*(column(name, "s") for name in columns)).from_(typed).distinct(*(column(name, "s") for name in key))
+    return rows.order_by(*best_first("s", key=key, version=version, columns=columns, target=target))
+
+
+def repeated_keys(action: UpsertRows) -> Statement:
+    """How many keys of the batch the target holds more than once; asked only when no index forbids it."""
+    keys = [column(name, "t") for name in action.unique_key]
+    batch = exp.select(*(column(name, "s") for name in action.unique_key)).from_(table(action.source, "s"))
+    found = exp.select(*keys).from_(table(action.target, "t"))
+    found = found.where(exp.In(this=exp.Tuple(expressions=keys), query=batch.subquery())).group_by(*keys)
+    repeated = found.having(exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1)))
+    return statement(exp.select(exp.Count(this=exp.Star())).from_(repeated.subquery(quoted("repeated"))))
+
+
+def upsert_rows(action: UpsertRows, target: TableShape) -> tuple[Statement, ...]:
+    """Settings, counters, and the MERGE itself, last; then ``READ_COUNTERS`` and ``DROP_COUNTERS``."""
+    by_index = _BY_INDEX if target.is_unique(action.unique_key) else ()
+    return (*by_index, *_CREATE, _START, statement(_merge(action, target)))
+
+
+def _merge(action: UpsertRows, target: TableShape) -> exp.Merge:
+    if action.deduplicated:
+        rows = exp.select(*(column(name) for name in action.columns)).from_(table(action.source))
+    else:
+        rows = winners_of(action.source, action.columns, action.unique_key, action.version, target)
+    values = [name for name in action.columns if name not in action.unique_key]
+    changes = [exp.EQ(this=column(name), expression=column(name, "w")) for name in values or action.unique_key]
+    insert = exp.Insert(
+        this=exp.Tuple(expressions=[column(name) for name in action.columns]),
+        expression=exp.Tuple(expressions=[column(name, "w") for name in action.columns]),
+    )
+    whens = [
+        exp.When(matched=True, condition=_wins(action, target), then=exp.Update(expressions=changes)),
+        exp.When(matched=False, condition=_count(INSERTED, ">"), then=insert),
+    ]
+    on = exp.and_(*(exp.EQ(this=column(name, "t"), expression=column(name, "w")) for name in action.unique_key))
+    return exp.Merge(this=table(action.target, "t"), using=rows.subquery(quoted("w")), on=on, whens=exp.Whens(expressions=whens))
+
+
+def _wins(action: UpsertRows, target: TableShape) -> exp.Expression:
+    """True when the batch's row is newer; false, and counted, when it is the same or stale."""
+    case = exp.case()
+    for name in action.version:
+        ours, theirs = column(name, "w"), column(name, "t")
+        case = case.when(exp.GT(this=ours, expression=theirs), exp.true())
+        case = case.when(exp.LT(this=ours, expression=theirs), _count(STALE, "<"))
+        if target[name].nullable:
+            case = case.when(exp.and_(theirs.is_(exp.null()), exp.not_(ours.is_(exp.null()))), exp.true())
+            case = case.when(exp.and_(ours.is_(exp.null()), exp.not_(theirs.is_(exp.null()))), _count(STALE, "<"))
+    content = payload(action.columns, action.unique_key, action.version)
+    case = case.when(same_content("w", "t", content, target), _count(UNCHANGED, "<"))
+    if not action.version:
+        return case.else_(exp.true())
+    return case.when(greater_content("w", "t", content, target), exp.true()).else_(_count(STALE, "<")) if content else case.else_(exp.false())
+
+
+def _count(counter: str, compare: str) -> exp.Expression:
+    """Advance a counter; its values begin at 1, so ``> 0`` is always true and ``< 0`` never."""
+    advanced = exp.func("nextval", exp.Literal.string(f"pg_temp.{counter}"))
+    kind = exp.GT if compare == ">" else exp.LT
+    return kind(this=advanced, expression=exp.Literal.number(0))
