@@ -132,7 +132,9 @@ class NoPartitionError(IdempotentError):
 
     @property
     def next_move(self) -> str:
-        return 'Trigger it with {"from_date": "2025-05-01", "to_date": "2025-05-02"} (half-open), or with a logical date.'
+        return (
+            'Trigger it with {"from_date": "2025-05-01", "to_date": "2025-05-02"} (half-open), or with a logical date.'
+        )
 
 
 @dataclass(eq=False, kw_only=True)
@@ -232,7 +234,9 @@ class FileChangingError(BadFileError):
 
     @property
     def next_move(self) -> str:
-        return "The retry reads it again. Have its writer use a name beginning with '.' and rename the file when it is whole."
+        return (
+            "The retry reads it again. Its writer should use a name beginning with '.' and rename it when it is whole."
+        )
 
 
 @dataclass(eq=False, kw_only=True)
@@ -349,7 +353,11 @@ class BadRowError(IdempotentError):
 
     @property
     def headline(self) -> str:
-        where = self.file + (f" line {self.line}" if self.line else "") + (f" column {self.column!r}" if self.column else "")
+        where = (
+            self.file
+            + (f" line {self.line}" if self.line else "")
+            + (f" column {self.column!r}" if self.column else "")
+        )
         return f"{self.table} {self.partition}: {where}: {self.reason}. Nothing was loaded."
 
     @property
@@ -391,7 +399,7 @@ class RepeatedKeyError(IdempotentError):
 
     @property
     def headline(self) -> str:
-        return f"{self.table} {self.partition}: the target holds {self.count:,} key(s) of the batch more than once, nothing was loaded."
+        return f"{self.table} {self.partition}: {self.count:,} key(s) of the batch are twice in the target, nothing loaded."
 
     @property
     def next_move(self) -> str:
@@ -413,7 +421,10 @@ class PrecisionError(IdempotentError):
 
     @property
     def details(self) -> Sequence[str]:
-        return [f"column {name!r} is {data_type}: {count} value(s) have more places" for name, data_type, count in self.columns]
+        return [
+            f"column {name!r} is {data_type}: {count} value(s) have more places"
+            for name, data_type, count in self.columns
+        ]
 
     @property
     def next_move(self) -> str:
@@ -576,7 +587,9 @@ class StatementTimeoutError(DatabaseError):
 
     @property
     def headline(self) -> str:
-        return f"{self.table} {self.partition}: timeout, the statement was cancelled ({self.reason}); nothing was changed."
+        return (
+            f"{self.table} {self.partition}: timeout, the statement was cancelled ({self.reason}); nothing was changed."
+        )
 
     @property
     def next_move(self) -> str:

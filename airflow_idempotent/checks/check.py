@@ -11,6 +11,9 @@ from sqlglot import exp
 
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict
 
+# A table, or a part of one that is read like a table.
+Rows = exp.Table | exp.Subquery
+
 
 @dataclass(frozen=True, kw_only=True)
 class Check(ABC):
@@ -34,11 +37,11 @@ class Check(ABC):
         """Columns that must exist for the check to make sense."""
         return ()
 
-    def aggregate(self) -> exp.Expression | None:
+    def aggregate(self) -> exp.Expr | None:
         """What the shared scan computes for this check; None when it needs a query of its own."""
         return None
 
-    def violations(self, rows: exp.Table) -> exp.Select | None:
+    def violations(self, rows: Rows) -> exp.Select | None:
         """The rows that break the check, by their keys; None when single rows cannot."""
         return None
 

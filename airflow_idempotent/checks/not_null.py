@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from airflow_idempotent.checks.check import Check
+from airflow_idempotent.checks.check import Check, Rows
 from airflow_idempotent.core.verdict import CheckResult
 
 
@@ -28,13 +28,13 @@ class NotNull(Check):
     def columns_used(self) -> Sequence[str]:
         return self.columns
 
-    def _broken(self) -> exp.Expression:
+    def _broken(self) -> exp.Expr:
         return exp.or_(*(exp.column(name, quoted=True).is_(exp.null()) for name in self.columns))
 
-    def aggregate(self) -> exp.Expression:
+    def aggregate(self) -> exp.Expr:
         return exp.Filter(this=exp.Count(this=exp.Star()), expression=exp.Where(this=self._broken()))
 
-    def violations(self, rows: exp.Table) -> exp.Select:
+    def violations(self, rows: Rows) -> exp.Select:
         return exp.select(*(exp.column(name, quoted=True) for name in self.columns)).from_(rows).where(self._broken())
 
     def judge(self, observed: int | None, rows: int) -> CheckResult:

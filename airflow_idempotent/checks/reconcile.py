@@ -27,7 +27,9 @@ class Reconcile(Check):
     def judge(self, observed: int | None, rows: int) -> CheckResult:
         return self.not_evaluated("compared in validate, against manifest and ledger")
 
-    def compare(self, *, landed: int, effects: Effects, recorded: Measure, now: Measure, changed_since: str = "") -> CheckResult:
+    def compare(
+        self, *, landed: int, effects: Effects, recorded: Measure, now: Measure, changed_since: str = ""
+    ) -> CheckResult:
         """Judge three counts of one batch.
 
         ``landed`` is the manifest's rows; ``recorded`` what the ledger measured in the transaction
@@ -36,9 +38,13 @@ class Reconcile(Check):
         """
         accounted = sum(effects.as_dict().values()) - effects.deleted
         if accounted != landed:
-            return self.result(True, f"manifest has {landed:,} rows, the ledger accounts for {accounted:,}", accounted, landed)
+            return self.result(
+                True, f"manifest has {landed:,} rows, the ledger accounts for {accounted:,}", accounted, landed
+            )
         if recorded.digest is None:
-            return self.not_evaluated("the table has no partition column: manifest and ledger agree, the table was not recounted")
+            return self.not_evaluated(
+                "the table has no partition column: manifest and ledger agree, the table was not recounted"
+            )
         if (recorded.row_count, recorded.digest) == (now.row_count, now.digest):
             return self.result(False, f"{now.row_count or 0:,} rows, digest equal", now.row_count, now.row_count or 0)
         if changed_since:

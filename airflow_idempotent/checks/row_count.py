@@ -36,7 +36,7 @@ class RowCount(Check):
         bounds = {"min": self.min, "max": self.max, "equals": self.equals}
         return f"row_count({', '.join(f'{name} {value}' for name, value in bounds.items() if value is not None)})"
 
-    def aggregate(self) -> exp.Expression:
+    def aggregate(self) -> exp.Expr:
         return exp.Count(this=exp.Star())
 
     def judge(self, observed: int | None, rows: int) -> CheckResult:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from airflow_idempotent.checks.check import Check
+from airflow_idempotent.checks.check import Check, Rows
 from airflow_idempotent.core.verdict import CheckResult
 
 
@@ -32,7 +32,7 @@ class Unique(Check):
     def columns_used(self) -> Sequence[str]:
         return self.columns
 
-    def violations(self, rows: exp.Table) -> exp.Select:
+    def violations(self, rows: Rows) -> exp.Select:
         columns = [exp.column(name, quoted=True) for name in self.columns]
         return exp.select(*columns).from_(rows).group_by(*columns).having(exp.Count(this=exp.Star()) > 1)
 

@@ -45,7 +45,9 @@ class EnsureChild:
         """The child's name: the table's and the partition's, or a hash of both when too long."""
         name = f"{self.target.name}_p{self.partition.compact}"
         fits = len(name.encode()) <= MAX_IDENTIFIER_BYTES
-        return Relation(self.target.schema, name if fits else short_name("idem_p", str(self.target), self.partition.key))
+        return Relation(
+            self.target.schema, name if fits else short_name("idem_p", str(self.target), self.partition.key)
+        )
 
 
 @dataclass(frozen=True, slots=True)

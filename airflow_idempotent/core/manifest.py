@@ -86,7 +86,11 @@ class Manifest:
         return revision_of(self.batch_id)
 
     def to_json(self) -> str:
-        values = asdict(self) | {"rows": self.rows, "bytes": self.bytes, "content_fingerprint": self.content_fingerprint}
+        values = asdict(self) | {
+            "rows": self.rows,
+            "bytes": self.bytes,
+            "content_fingerprint": self.content_fingerprint,
+        }
         return json.dumps(values, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
     @classmethod

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from enum import StrEnum
+from enum import Enum
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
@@ -54,7 +54,7 @@ class Partition:
         return self.start, self.end
 
 
-class Grain(StrEnum):
+class Grain(Enum):
     """The size of a partition. All arithmetic is calendar arithmetic in the zone given (IANA name)."""
 
     HOUR = "hour"
@@ -62,6 +62,9 @@ class Grain(StrEnum):
     WEEK = "week"
     MONTH = "month"
     YEAR = "year"
+
+    def __str__(self) -> str:
+        return str(self.value)
 
     def partition(self, instant: datetime, zone: str = "UTC") -> Partition:
         """The partition that contains the instant."""
@@ -134,7 +137,7 @@ class Grain(StrEnum):
             case Grain.DAY:
                 return f"{local:%Y-%m-%d}"
             case Grain.WEEK:
-                return "{0:04d}-W{1:02d}".format(*local.isocalendar())
+                return "{:04d}-W{:02d}".format(*local.isocalendar()[:2])
             case Grain.MONTH:
                 return f"{local:%Y-%m}"
             case Grain.YEAR:

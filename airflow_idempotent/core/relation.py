@@ -54,4 +54,7 @@ class Relation:
         return cls(*parts) if len(parts) == 2 else cls(default_schema, parts[0])
 
     def __str__(self) -> str:
-        return ".".join(part if re.fullmatch(r"\w+", part) else '"' + part.replace('"', '""') + '"' for part in (self.schema, self.name))
+        return ".".join(
+            part if re.fullmatch(r"\w+", part) else '"' + part.replace('"', '""') + '"'
+            for part in (self.schema, self.name)
+        )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_idempotent.checks import Check
+from airflow_idempotent.checks.check import Rows
 from airflow_idempotent.core.actions import (
     Action,
     CopyBatch,
@@ -23,7 +24,7 @@ from airflow_idempotent.engine.batches import PartOpener, VerifiedReader
 from airflow_idempotent.engine.refusals import UNIQUE_VIOLATION, bad_row, sqlstate
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.errors import GateClosedError, NullKeyError, PrecisionError, RepeatedKeyError
-from airflow_idempotent.sql.checks import Rows, count_violations, own_query, sample_violations, shared_scan
+from airflow_idempotent.sql.checks import count_violations, own_query, sample_violations, shared_scan
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.create import is_child
 from airflow_idempotent.sql.merge import BACK_TO_SAVEPOINT, DROP_COUNTERS, READ_COUNTERS, SAVEPOINT, repeated_keys
@@ -73,23 +74,40 @@ class Work:
             except Exception as error:
                 raise bad_row(error, self.step.table, self.step.partition.key, action.part) or error from error
             reader.verify(rows)
-        log.info("staged table=%s partition=%s file=%s rows=%d bytes=%d", self.step.table, self.step.partition, action.part.name, rows, action.part.bytes)
+        log.info(
+            "staged table=%s partition=%s file=%s rows=%d bytes=%d",
+            self.step.table,
+            self.step.partition,
+            action.part.name,
+            rows,
+            action.part.bytes,
+        )
 
     def _inspect(self, action: InspectBatch, statement: Statement) -> None:
         [(rows, min_version, max_version, min_time, max_time, *counts)] = self.session.query(statement)
         where = {"table": self.step.table, "partition": self.step.partition.key}
-        keys, scaled = len(action.unique_key), [item for item in self.step.target.select(action.columns) if item.scale is not None]
+        keys, scaled = (
+            len(action.unique_key),
+            [item for item in self.step.target.select(action.columns) if item.scale is not None],
+        )
         if nulls := tuple((name, count) for name, count in zip(action.unique_key, counts, strict=False) if count):
             raise NullKeyError(**where, columns=nulls)
-        if lost := tuple((item.name, item.data_type, count) for item, count in zip(scaled, counts[keys:], strict=True) if count):
+        if lost := tuple(
+            (item.name, item.data_type, count) for item, count in zip(scaled, counts[keys:], strict=True) if count
+        ):
             raise PrecisionError(**where, columns=lost)
         self.measure = Measure(rows, min_version, max_version, min_time, max_time)
 
     def _gate(self, action: RunChecks) -> None:
         self.checks = evaluate(self.session, action.checks, table(action.rows))
         if failures := closes_gate(self.checks):
-            where = {"table": self.step.table, "partition": self.step.partition.key, "batch_id": self.step.manifest.batch_id}
-            raise GateClosedError(**where, failures=failures, results=self.checks)
+            raise GateClosedError(
+                table=self.step.table,
+                partition=self.step.partition.key,
+                batch_id=self.step.manifest.batch_id,
+                failures=failures,
+                results=self.checks,
+            )
 
     def _upsert(self, action: UpsertRows, statements: Sequence[Statement]) -> None:
         if self.step.exclusive:
@@ -107,16 +125,24 @@ class Work:
         self.session.execute(DROP_COUNTERS)
         kept = written + unchanged + stale
         self.effects += Effects(
-            inserted=inserted, updated=written - inserted, unchanged=unchanged, stale=stale, duplicate=self.measure.staged_rows - kept
+            inserted=inserted,
+            updated=written - inserted,
+            unchanged=unchanged,
+            stale=stale,
+            duplicate=self.measure.staged_rows - kept,
         )
 
     def _refuse_repeated_keys(self, action: UpsertRows) -> None:
         [(count,)] = self.session.query(repeated_keys(action))
         if count:
-            raise RepeatedKeyError(table=self.step.table, partition=self.step.partition.key, unique_key=action.unique_key, count=count)
+            raise RepeatedKeyError(
+                table=self.step.table, partition=self.step.partition.key, unique_key=action.unique_key, count=count
+            )
 
 
-def evaluate(session: Session, checks: Sequence[Check], rows: Rows, binds: dict[str, Any] | None = None) -> tuple[CheckResult, ...]:
+def evaluate(
+    session: Session, checks: Sequence[Check], rows: Rows, binds: dict[str, Any] | None = None
+) -> tuple[CheckResult, ...]:
     """Every check's verdict on the rows: one shared scan, then a query per check that needs its own."""
     if not checks:
         return ()
@@ -135,14 +161,20 @@ def evaluate(session: Session, checks: Sequence[Check], rows: Rows, binds: dict[
     return tuple(results)
 
 
-def _with_samples(session: Session, check: Check, result: CheckResult, rows: Rows, binds: dict[str, Any]) -> CheckResult:
+def _with_samples(
+    session: Session, check: Check, result: CheckResult, rows: Rows, binds: dict[str, Any]
+) -> CheckResult:
     """A broken check shows a few of the values that break it, and the query that finds them."""
     statement = sample_violations(check, rows) if result.verdict in (Verdict.FAILED, Verdict.WARNED) else None
     if statement is None:
         return result
     found = session.query(replace(statement, binds=binds))
-    samples = tuple("(" + ", ".join(map(str, row)) + ")" if len(row) > 1 else str(row[0]) for row in found)
+    samples = tuple("(" + ", ".join(map(_shown, row)) + ")" if len(row) > 1 else _shown(row[0]) for row in found)
     return replace(result, samples=samples, query=statement.sql)
+
+
+def _shown(value: Any) -> str:
+    return "NULL" if value is None else str(value)
 
 
 def digest(rows: int, total: str) -> str:

@@ -21,7 +21,7 @@ Work = Callable[[Session, Ledger], Receipt]
 TRIES = 6
 
 
-class TargetChanged(Exception):
+class TargetChanged(Exception):  # noqa: N818, a reason to begin again, not an error
     """The table is no longer what the step was built for; build it again. Nothing was written."""
 
 

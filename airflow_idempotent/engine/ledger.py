@@ -87,7 +87,10 @@ class Ledger:
             return None
         found = dict(zip(sql.RECEIPT_COLUMNS, rows[0], strict=True))
         effects = Effects(**{name: found[name] for name in Effects().as_dict()})
-        measured = {name: found[name] for name in ("min_version", "max_version", "min_event_time", "max_event_time", "row_count", "digest")}
+        measured = {
+            name: found[name]
+            for name in ("min_version", "max_version", "min_event_time", "max_event_time", "row_count", "digest")
+        }
         return Receipt(
             table=table,
             partition=partition,
@@ -135,7 +138,14 @@ class Ledger:
         )
 
     def _values(
-        self, step: Step, name: str, state: State, effects: Effects, measure: Measure, message: str, seconds: float | None
+        self,
+        step: Step,
+        name: str,
+        state: State,
+        effects: Effects,
+        measure: Measure,
+        message: str,
+        seconds: float | None,
     ) -> dict[str, Any]:
         return {
             "table_name": step.table,
@@ -150,7 +160,10 @@ class Ledger:
             "content_fingerprint": step.manifest.content_fingerprint,
             "staged_rows": measure.staged_rows,
             **effects.as_dict(),
-            **{fact: getattr(measure, fact) for fact in ("row_count", "digest", "min_version", "max_version", "min_event_time", "max_event_time")},
+            **{
+                fact: getattr(measure, fact)
+                for fact in ("row_count", "digest", "min_version", "max_version", "min_event_time", "max_event_time")
+            },
             "cutoff_ts": step.manifest.cutoff_ts or None,
             "lane": self._attempt.lane,
             "attempt": str(self._attempt),

@@ -27,14 +27,17 @@ def sqlstate(error: BaseException) -> str:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether the same transaction can succeed at once: deadlock, serialization, or a ledger chain that grew meanwhile."""
+    """Whether the same transaction can succeed at once: deadlock, serialization, a chain that grew meanwhile."""
     chain_grew = getattr(getattr(error, "diag", None), "constraint_name", None) == "one_chain_per_partition"
     return sqlstate(error) in TRANSIENT or chain_grew
 
 
 def is_driver_error(error: BaseException) -> bool:
     """Whether the error comes from psycopg2 or psycopg, which are never imported here."""
-    return any(base.__name__ == "Error" and base.__module__.partition(".")[0] in ("psycopg", "psycopg2") for base in type(error).__mro__)
+    return any(
+        base.__name__ == "Error" and base.__module__.partition(".")[0] in ("psycopg", "psycopg2")
+        for base in type(error).__mro__
+    )
 
 
 def bad_row(error: BaseException, table: str, partition: str, part: Part) -> BadRowError | None:
@@ -45,7 +48,9 @@ def bad_row(error: BaseException, table: str, partition: str, part: Part) -> Bad
     found = _CONTEXT.search(getattr(diag, "context", None) or "")
     line = int(found[1]) if found else None
     name = found[2] if found else getattr(diag, "column_name", None)
-    return BadRowError(table=table, partition=partition, file=part.source or part.name, line=line, column=name, reason=reason(error))
+    return BadRowError(
+        table=table, partition=partition, file=part.source or part.name, line=line, column=name, reason=reason(error)
+    )
 
 
 def refusal(error: BaseException, table: str, partition: str) -> IdempotentError:

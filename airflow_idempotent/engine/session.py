@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, BinaryIO
+from typing import Any, Protocol
 
 from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.relation import Relation
@@ -32,7 +32,13 @@ _NOTICE_DEAD_CLIENTS = Statement(
 )
 
 
-class Rollback(Exception):
+class Readable(Protocol):
+    """What a COPY can be fed from."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
+class Rollback(Exception):  # noqa: N818, not an error but a way out
     """Raised inside ``Session.transaction`` to undo it on purpose; goes no further."""
 
 
@@ -97,7 +103,7 @@ class Session:
         finally:
             cursor.close()
 
-    def copy_in(self, statement: Statement, stream: BinaryIO) -> int:
+    def copy_in(self, statement: Statement, stream: Readable) -> int:
         """Stream bytes into a COPY … FROM STDIN; the number of rows it read. Memory does not grow with the file."""
         cursor = self._connection.cursor()
         try:
@@ -123,4 +129,3 @@ class Session:
     def similar(self, relation: Relation) -> tuple[str, ...]:
         """Tables whose name is near: other schema, other case."""
         return tuple(str(Relation(schema, name)) for schema, name in self.query(similar_to(relation)))
-

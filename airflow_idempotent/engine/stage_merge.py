@@ -17,7 +17,9 @@ from airflow_idempotent.plan.build import Load, blank_step, build_step
 log = logging.getLogger(__name__)
 
 
-def stage_merge(load: Load, *, connect: Connect, batches: PartOpener, attempt: Attempt | None = None, dry_run: bool = False) -> Receipt:
+def stage_merge(
+    load: Load, *, connect: Connect, batches: PartOpener, attempt: Attempt | None = None, dry_run: bool = False
+) -> Receipt:
     """Load one batch into the target, in one transaction.
 
     Other partitions and keys are left alone. A second run finds nothing newer and writes nothing.
@@ -41,7 +43,13 @@ def stage_merge(load: Load, *, connect: Connect, batches: PartOpener, attempt: A
     timeouts = Timeouts(load.spec.lock_timeout, load.spec.statement_timeout)
     where = {"table": load.spec.table, "partition": load.partition.key}
     receipt = attempt_at(work, **where, connect=connect, timeouts=timeouts, attempt=attempt)
-    log.info("stage_merge table=%s partition=%s batch=%s replayed=%s: %s", *where.values(), receipt.batch_id, receipt.replayed, receipt.effects)
+    log.info(
+        "stage_merge table=%s partition=%s batch=%s replayed=%s: %s",
+        *where.values(),
+        receipt.batch_id,
+        receipt.replayed,
+        receipt.effects,
+    )
     return receipt
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import Any
 
 from airflow_idempotent.checks import Check, Reconcile
+from airflow_idempotent.checks.check import Rows
 from airflow_idempotent.core.actions import MeasurePartition
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.partition import Partition
@@ -45,7 +47,9 @@ def validate(load: Load, *, connect: Connect, attempt: Attempt | None = None) ->
     for result in receipt.checks:
         log.info("validate table=%s partition=%s verdict=%s %s", *where.values(), result.verdict, result)
     if failures := closes_gate(receipt.checks):
-        raise GateClosedError(**where, batch_id=receipt.batch_id, failures=failures, results=receipt.checks, published=True)
+        raise GateClosedError(
+            **where, batch_id=receipt.batch_id, failures=failures, results=receipt.checks, published=True
+        )
     return receipt
 
 
@@ -60,7 +64,8 @@ def _look(load: Load, session: Session, ledger: Ledger) -> tuple[Receipt | None,
     now = measured(spec, shape, load.partition, session)
     by_rows = [check for check in spec.checks if not isinstance(check, Reconcile)]
     by_ledger = [check for check in spec.checks if isinstance(check, Reconcile)] or [Reconcile()]
-    rows, binds = table(spec.relation), {}
+    rows: Rows = table(spec.relation)
+    binds: dict[str, Any] = {}
     if spec.partition_column:
         rows = partition_rows(shape, spec.partition_column)
         binds = bounds(load.partition, shape[spec.partition_column])
@@ -83,10 +88,14 @@ def reconciled(load: Load, check: Reconcile, published: Receipt | None, now: Mea
         return check.not_evaluated("nothing was published for this partition yet")
     since = ledger.batch_that_reached(published, load.partition)
     landed = load.manifest.rows if load.manifest.batch_id == published.batch_id else published.measure.staged_rows
-    return check.compare(landed=landed, effects=published.effects, recorded=published.measure, now=now, changed_since=since)
+    return check.compare(
+        landed=landed, effects=published.effects, recorded=published.measure, now=now, changed_since=since
+    )
 
 
-def not_vacuous(spec: LoadSpec, checks: list[Check], results: tuple[CheckResult, ...], now: Measure) -> tuple[CheckResult, ...]:
+def not_vacuous(
+    spec: LoadSpec, checks: list[Check], results: tuple[CheckResult, ...], now: Measure
+) -> tuple[CheckResult, ...]:
     """Over no rows nothing passes: checks were not evaluated, and an empty partition is a failure unless allowed."""
     empty = now.row_count == 0 if now.row_count is not None else any(result.rows == 0 for result in results)
     if not empty:
@@ -94,14 +103,20 @@ def not_vacuous(spec: LoadSpec, checks: list[Check], results: tuple[CheckResult,
     counted = [result for check, result in zip(checks, results, strict=True) if check.kind == "row_count"]
     others = [check.not_evaluated("no rows") for check in checks if check.kind != "row_count"]
     if spec.on_empty == "fail":
-        counted.append(CheckResult("not_empty", Severity.ERROR, Verdict.FAILED, 0, 0, "no rows; set on_empty if that is normal"))
+        counted.append(
+            CheckResult("not_empty", Severity.ERROR, Verdict.FAILED, 0, 0, "no rows; set on_empty if that is normal")
+        )
     return (*counted, *others)
 
 
 def refuse_unknown_columns(spec: LoadSpec, shape: TableShape) -> None:
     """Raises SchemaDriftError when a check or the partitioning names a column that the table lacks."""
     used = [name for check in spec.checks for name in check.columns_used] + [spec.partition_column or shape.names[0]]
-    problems = [f"column {name!r} is missing in the target{meant(name, shape.names)}" for name in dict.fromkeys(used) if name not in shape]
+    problems = [
+        f"column {name!r} is missing in the target{meant(name, shape.names)}"
+        for name in dict.fromkeys(used)
+        if name not in shape
+    ]
     if problems:
         raise SchemaDriftError(table=spec.table, problems=(*problems, f"the target has: {', '.join(shape.names)}"))
 

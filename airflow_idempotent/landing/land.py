@@ -63,12 +63,7 @@ def land(
     landing = _Landing(source, store, table, partition, run_facts, source_facts or {}, progress or _ignore)
     store.sweep(table, partition.key)
     for _ in range(ROUNDS):
-        try:
-            landed = landing.once(may_change=on_source_change == "new_batch")
-        except FileNotFoundError as error:
-            missing = shown(error.filename or getattr(source, "pattern", ""))
-            raise SourceMissingError(table=table, partition=partition.key, source=missing) from error
-        if landed is not None:
+        if (landed := landing.once(may_change=on_source_change == "new_batch")) is not None:
             return landed
     address = shown(store.address(landing.manifest((), store.latest(table, partition.key))))
     raise ManifestError(address=address, reason=f"taken by other attempts {ROUNDS} times, or there but empty")
@@ -151,7 +146,13 @@ class _Landing:
             yield _Piece("the result of the query", "query", False, feed)
             return
         for path in self.source.paths:
-            yield _Piece(shown(path), clean_name(path.name), is_gzip(path), partial(copy_file, path))
+            yield _Piece(shown(path), clean_name(path.name), is_gzip(path), partial(self._copy, path))
+
+    def _copy(self, path: Any, writer: PartWriter) -> None:
+        try:
+            copy_file(path, writer)
+        except FileNotFoundError:
+            raise SourceMissingError(table=self.table, partition=self.partition.key, source=shown(path)) from None
 
     def _replay(self, latest: Manifest) -> Landed:
         self.store.check_sizes(latest)

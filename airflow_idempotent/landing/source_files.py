@@ -57,6 +57,8 @@ def differences(source: FilesInput, landed: Manifest) -> Iterator[str]:
 
 
 def _difference(path: Any, part: Part) -> str:
+    if not path.exists():
+        return "gone"
     size = path.stat().st_size
     if is_gzip(path) != part.gzipped:
         return "compressed" if is_gzip(path) else "not compressed any more"

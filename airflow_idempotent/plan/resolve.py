@@ -27,7 +27,7 @@ class Reprocess(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is known of a run when it is planned. ``run_type`` is Airflow's: scheduled, backfill, manual, asset_triggered.
+    """What is known of a run when it is planned; ``run_type`` is Airflow's: scheduled, backfill, manual, …
 
     Instants are timezone-aware. ``now`` is the only clock; nothing after the plan reads another.
     """
@@ -121,7 +121,9 @@ def _asked(spec: TableSpec, run: Run) -> Iterator[Planned]:
     elif run.run_type in ("scheduled", "backfill") and run.logical_date is not None:
         start, end = run.interval or (run.logical_date, run.logical_date)
         if start == run.logical_date and start < end:
-            yield from (Planned(item, f"data interval of this {run.lane} run") for item in grain.covering(start, end, zone))
+            yield from (
+                Planned(item, f"data interval of this {run.lane} run") for item in grain.covering(start, end, zone)
+            )
         else:  # a manual run that a backfill adopted keeps the interval before its logical date
             yield Planned(grain.partition(run.logical_date, zone), f"logical date of this {run.lane} run")
     elif run.partition_key:
@@ -140,7 +142,9 @@ def _asked(spec: TableSpec, run: Run) -> Iterator[Planned]:
 def _range(spec: TableSpec, run: Run) -> tuple[datetime, datetime]:
     given = {"from_date": str(run.from_date or ""), "to_date": str(run.to_date or "")}
     if run.run_type == "backfill":
-        raise RangeError(table=spec.table, **given, reason="each run of a backfill has its own interval; leave both out")
+        raise RangeError(
+            table=spec.table, **given, reason="each run of a backfill has its own interval; leave both out"
+        )
     if run.from_date is None or run.to_date is None:
         raise RangeError(table=spec.table, **given, reason="from_date and to_date belong together")
     if run.from_date >= run.to_date:
@@ -166,7 +170,9 @@ def _lookback(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> Iterator
     yield from (Planned(item, "lookback: late data") for item in reversed(earlier) if spec.holds(item))
 
 
-def _chosen(asked: Iterable[Planned], reprocess: Reprocess, known: Mapping[str, Known], meaning: str) -> Iterator[Planned]:
+def _chosen(
+    asked: Iterable[Planned], reprocess: Reprocess, known: Mapping[str, Known], meaning: str
+) -> Iterator[Planned]:
     for item in asked:
         found = known.get(item.partition.key)
         loaded = found is not None and found.state in (State.PUBLISHED, State.VALIDATED)
@@ -175,7 +181,9 @@ def _chosen(asked: Iterable[Planned], reprocess: Reprocess, known: Mapping[str, 
             Reprocess.CHANGED: "asked for, rewritten only where the source changed",
             Reprocess.MISSING: "" if loaded else "missing",
             Reprocess.FAILED: f"{found.state}" if found and not loaded else "",
-            Reprocess.STALE: "stale: the spec changed" if loaded and found and found.spec_fingerprint != meaning else "",
+            Reprocess.STALE: "stale: the spec changed"
+            if loaded and found and found.spec_fingerprint != meaning
+            else "",
         }[reprocess]
         if reason:
             yield Planned(item.partition, reason)

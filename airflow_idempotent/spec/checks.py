@@ -30,7 +30,9 @@ def _read(entry: Any) -> Check:
     [(name, options)] = entry.items()
     kind = ALIASES.get(name, name)
     if kind not in CHECKS:
-        raise PydanticCustomError("check", "unknown check {name}{meant}", {"name": repr(name), "meant": meant(name, [*CHECKS, *ALIASES])})
+        raise PydanticCustomError(
+            "check", "unknown check {name}{meant}", {"name": repr(name), "meant": meant(name, [*CHECKS, *ALIASES])}
+        )
     if options is None:
         options = {}
     if not isinstance(options, Mapping):
@@ -55,20 +57,36 @@ def _written(check: Check) -> dict[str, Any]:
     """The check as a user would write it, defaults left out; what the fingerprint sees."""
     options = {item.name: getattr(check, item.name) for item in fields(check)}
     options["severity"] = str(check.severity)
-    return {check.kind: {name: list(value) if isinstance(value, tuple) else value for name, value in options.items() if value is not None}}
+    return {
+        check.kind: {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in options.items()
+            if value is not None
+        }
+    }
 
 
 def _schema() -> dict[str, Any]:
     options = {
         name: {
             "anyOf": [
-                {"type": "object", "additionalProperties": False, "properties": dict.fromkeys((item.name for item in fields(check)), {})},
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {item.name: {} for item in fields(check)},
+                },
                 {"type": ["string", "array", "integer", "null"]},
             ]
         }
         for name, check in [*CHECKS.items(), *((alias, CHECKS[kind]) for alias, kind in ALIASES.items())]
     }
-    entry = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False, "properties": options}
+    entry = {
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": 1,
+        "additionalProperties": False,
+        "properties": options,
+    }
     return {"anyOf": [entry, {"enum": list(CHECKS)}]}
 
 

@@ -45,7 +45,8 @@ def fingerprint(spec: LoadSpec) -> str:
     meaning = spec.model_dump(mode="json", exclude=NOT_MEANING)
     meaning["grain"] = str(spec.grain)
     meaning["columns"] = [
-        [column["name"], _normal_type(column["data_type"]), sorted(column["constraints"])] for column in meaning["columns"]
+        [column["name"], _normal_type(column["data_type"]), sorted(column["constraints"])]
+        for column in meaning["columns"]
     ]
     source: dict[str, Any] = meaning.get("source") or {}
     if source.get("sql"):
@@ -56,7 +57,11 @@ def fingerprint(spec: LoadSpec) -> str:
 def normal_sql(sql: str) -> str:
     """The query without comments and layout; text that cannot be parsed (templates) only without white space."""
     try:
-        return ";".join(tree.sql("postgres", comments=False, normalize=True) for tree in sqlglot.parse(sql, dialect="postgres") if tree)
+        return ";".join(
+            tree.sql("postgres", comments=False, normalize=True)
+            for tree in sqlglot.parse(sql, dialect="postgres")
+            if tree
+        )
     except SqlglotError:
         return " ".join(sql.split())
 

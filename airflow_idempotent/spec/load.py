@@ -16,17 +16,23 @@ from airflow_idempotent.spec.source import Model
 from airflow_idempotent.spec.words import meant, ours
 from airflow_idempotent.strategies import STRATEGIES, Merge
 
+
 def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
+
 
 def _strategy(value: Any) -> Any:
     kind = value.get("kind") if isinstance(value, Mapping) else value
     if isinstance(kind, str) and kind not in STRATEGIES:
-        raise PydanticCustomError("strategy", "unknown strategy {kind}{meant}", {"kind": repr(kind), "meant": meant(kind, STRATEGIES)})
+        raise PydanticCustomError(
+            "strategy", "unknown strategy {kind}{meant}", {"kind": repr(kind), "meant": meant(kind, STRATEGIES)}
+        )
     return {"kind": value} if isinstance(value, str) else value
+
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 Problem = tuple[str, str]
+
 
 class ColumnSpec(Model):
     """One column, laid out as in a dbt schema.yml."""
@@ -36,26 +42,38 @@ class ColumnSpec(Model):
     constraints: tuple[Literal["not_null"], ...] = Field((), description="not_null.")
     description: str = ""
 
+
 class PartitionBy(Model):
     """How the table's time axis is cut."""
 
     column: str | None = Field(None, description="Column that says which partition a row belongs to.")
     grain: Grain = Field(Grain.DAY, description="hour, day, week, month or year.")
-    declarative: bool = Field(False, description="Create the table PARTITION BY RANGE, with one child table per partition.")
+    declarative: bool = Field(
+        False, description="Create the table PARTITION BY RANGE, with one child table per partition."
+    )
+
 
 class Landing(Model):
     """Where batches are kept as they came."""
 
-    root: str = Field("", description="Folder or object store URL; default: option landing_root of the section [idempotent] in airflow.cfg.")
+    root: str = Field(
+        "",
+        description="Folder or object store URL; default: [idempotent] landing_root in airflow.cfg.",
+    )
     keep_batches: int = Field(7, ge=1, description="Newest batches kept per partition.")
-    on_source_change: Literal["new_batch", "fail"] = Field("new_batch", description="When a partition's source differs from its batch.")
+    on_source_change: Literal["new_batch", "fail"] = Field(
+        "new_batch", description="When a partition's source differs from its batch."
+    )
+
 
 class LoadSpec(Model):
     """The words StageMergeOperator and ValidatePartitionOperator take."""
 
     table: str = Field(description="Target table, schema.table; double quotes around odd names.")
     conn_id: str = Field("postgres_default", description="Airflow connection of the warehouse.")
-    columns: tuple[ColumnSpec, ...] = Field((), description="Columns, to create the table from; optional when it exists.")
+    columns: tuple[ColumnSpec, ...] = Field(
+        (), description="Columns, to create the table from; optional when it exists."
+    )
     unique_key: Names = Field((), description="Columns that tell which row is which; alias primary_key.")
     version: Names = Field((), description="Columns that order two rows of one key; the greatest wins.")
     event_time: str | None = Field(None, description="Column that says when a row happened.")
@@ -63,12 +81,22 @@ class LoadSpec(Model):
     timezone: str = Field("UTC", description="Time zone whose calendar cuts the partitions (IANA name).")
     strategy: Annotated[Merge, BeforeValidator(_strategy)] = Field(default_factory=Merge, description="merge.")
     landing: Landing = Field(default_factory=Landing)
-    on_schema_change: Literal["fail", "ignore"] = Field("fail", description="When the batch has columns that the target lacks.")
-    on_empty: Literal["fail", "skip", "publish_empty"] = Field("fail", description="When a partition has no input, or no rows.")
+    on_schema_change: Literal["fail", "ignore"] = Field(
+        "fail", description="When the batch has columns that the target lacks."
+    )
+    on_empty: Literal["fail", "skip", "publish_empty"] = Field(
+        "fail", description="When a partition has no input, or no rows."
+    )
     checks: tuple[CheckEntry, ...] = ()
-    fillfactor: int = Field(85, ge=10, le=100, description="Of tables we create: room for updates in place, in percent of a page.")
-    lock_timeout: float = Field(300, gt=0, description="Seconds to wait for another run of the same table or partition.")
-    statement_timeout: float | None = Field(None, gt=0, description="Seconds one statement may run; default: the server's setting.")
+    fillfactor: int = Field(
+        85, ge=10, le=100, description="Of tables we create: room for updates in place, in percent of a page."
+    )
+    lock_timeout: float = Field(
+        300, gt=0, description="Seconds to wait for another run of the same table or partition."
+    )
+    statement_timeout: float | None = Field(
+        None, gt=0, description="Seconds one statement may run; default: the server's setting."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -107,14 +135,24 @@ class LoadSpec(Model):
         if self.partition_by.declarative and not self.partition_by.column:
             yield "partition_by.column", "required by declarative: which column cuts the table?"
         elif self.partition_by.declarative and self.partition_by.column not in self.unique_key:
-            yield "unique_key", f"must hold {self.partition_by.column!r}: PostgreSQL keeps a key of a partitioned table unique only with its partition column"
+            yield (
+                "unique_key",
+                f"must hold {self.partition_by.column!r}: PostgreSQL needs it in every key of a partitioned table",
+            )
 
     def _unknown_columns(self) -> Iterator[Problem]:
         if not (known := self.column_names):
             return
-        used: list[tuple[str, str | None]] = [("event_time", self.event_time), ("partition_by.column", self.partition_by.column)]
+        used: list[tuple[str, str | None]] = [
+            ("event_time", self.event_time),
+            ("partition_by.column", self.partition_by.column),
+        ]
         used += [("unique_key", name) for name in self.unique_key] + [("version", name) for name in self.version]
-        used += [(f"checks.{number}.{check.kind}", name) for number, check in enumerate(self.checks) for name in check.columns_used]
+        used += [
+            (f"checks.{number}.{check.kind}", name)
+            for number, check in enumerate(self.checks)
+            for name in check.columns_used
+        ]
         for path, name in used:
             if name and name not in known:
                 yield path, f"column {name!r} is not in 'columns'{meant(name, known)}"
@@ -143,7 +181,10 @@ class LoadSpec(Model):
     def created_columns(self) -> tuple[Column, ...]:
         """The columns as the target is created with them; keys are never NULL."""
         return tuple(
-            Column(column.name, column.data_type, nullable="not_null" not in column.constraints and column.name not in self.unique_key)
+            Column(
+                column.name,
+                column.data_type,
+                nullable="not_null" not in column.constraints and column.name not in self.unique_key,
+            )
             for column in self.columns
         )
-

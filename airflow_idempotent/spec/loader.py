@@ -74,8 +74,8 @@ def load_folder(folder: Path) -> tuple[dict[Path, TableSpec], dict[Path, Idempot
             claims[claim].append(path)
     for claim, paths in claims.items():
         if len(paths) > 1:
-            error = DuplicateTableError(name=claim, files=tuple(map(str, paths)))
-            broken |= {path: error for path in paths if path not in broken}
+            twice = DuplicateTableError(name=claim, files=tuple(map(str, paths)))
+            broken |= {path: twice for path in paths if path not in broken}
     return {path: spec for path, spec in specs.items() if path not in broken}, broken
 
 
@@ -111,14 +111,22 @@ def _all_problems(values: Mapping[str, Any], error: ValidationError) -> tuple[tu
     problems = _problems(error)
     wrong = {str(item["loc"][0]) for item in error.errors() if item["loc"]}
     stand_in = {"table": "t", "start_date": "2025-01-01", "source": {"kind": "files", "path": "x"}}
-    rest = {name: value for name, value in (stand_in | dict(values)).items() if name not in wrong or name in stand_in and name not in values}
+    rest = {
+        name: value
+        for name, value in (stand_in | dict(values)).items()
+        if name not in wrong or (name in stand_in and name not in values)
+    }
     rest = {**rest, **{name: value for name, value in stand_in.items() if name in wrong}}
     if wrong:
         try:
             TableSpec.model_validate(rest)
         except ValidationError as between:
             known = {path for path, _ in problems}
-            problems += [problem for problem in _problems(between) if problem[0] not in known and problem[0].split(".")[0] not in wrong]
+            problems += [
+                problem
+                for problem in _problems(between)
+                if problem[0] not in known and problem[0].split(".")[0] not in wrong
+            ]
     return tuple(problems)
 
 
@@ -142,7 +150,11 @@ def _options(loc: tuple[int | str, ...]) -> list[str]:
     models: list[Any] = [TableSpec]
     for part in loc[:-1]:
         models = [inner for model in models for inner in _inner(model, str(part))] or models
-    options = [name for model in models for name in (getattr(model, "model_fields", None) or getattr(model, "__dataclass_fields__", {}))]
+    options = [
+        name
+        for model in models
+        for name in (getattr(model, "model_fields", None) or getattr(model, "__dataclass_fields__", {}))
+    ]
     return [*options, *ALIASES] if models == [TableSpec] else options
 
 
@@ -154,7 +166,9 @@ def _inner(model: Any, name: str) -> list[Any]:
 def _classes(annotation: Any) -> list[Any]:
     if get_origin(annotation) in (Union, UnionType, tuple) or get_args(annotation):
         return [found for argument in get_args(annotation) for found in _classes(argument)]
-    is_model = isinstance(annotation, type) and (issubclass(annotation, BaseModel) or hasattr(annotation, "__dataclass_fields__"))
+    is_model = isinstance(annotation, type) and (
+        issubclass(annotation, BaseModel) or hasattr(annotation, "__dataclass_fields__")
+    )
     return [annotation] if is_model else []
 
 

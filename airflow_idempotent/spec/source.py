@@ -41,7 +41,7 @@ class Files(Model):
 
 
 class Query(Model):
-    """A query against any database Airflow knows; binds ``:start``, ``:end``, ``:cutoff_ts``, ``:key`` are values, never text."""
+    """A query against any database Airflow knows; ``:start :end :cutoff_ts :key`` are bound as values, never text."""
 
     kind: Literal["query"] = "query"
     sql: str = Field(min_length=1, description="SELECT with binds :start :end :cutoff_ts :key.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import date, datetime
+from datetime import date, datetime, time
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -32,7 +32,9 @@ class Backfill(Model):
     """How wide a range is worked on."""
 
     partitions_per_task: int = Field(1, ge=1, le=1000, description="Partitions folded into one mapped task.")
-    max_active_tasks: int = Field(4, ge=1, description="Mapped tasks of this table that run at once, over all its runs.")
+    max_active_tasks: int = Field(
+        4, ge=1, description="Mapped tasks of this table that run at once, over all its runs."
+    )
 
 
 class TableSpec(LoadSpec):
@@ -40,7 +42,9 @@ class TableSpec(LoadSpec):
 
     description: str = Field("", description="Shown as the DAG's documentation.")
     source: Source
-    schedule: str | None = Field("@daily", description="Preset, cron or ISO 8601 duration; always an interval timetable. null: manual only.")
+    schedule: str | None = Field(
+        "@daily", description="Preset, cron or ISO 8601 duration; always an interval timetable. null: manual only."
+    )
     start_date: datetime = Field(description="Begin of the first partition.")
     end_date: datetime | None = Field(None, description="End of the last partition, not included.")
     catchup: bool = Field(True, description="Whether the scheduler runs the intervals that it missed.")
@@ -50,19 +54,25 @@ class TableSpec(LoadSpec):
     pool: str | None = Field(None, description="Airflow pool of the tasks that write.")
     retries: int = Field(3, ge=0, description="Tries after the first, per task.")
     retry_delay: float = Field(60, ge=0, description="Seconds before the first retry; doubles with each.")
-    max_active_runs: int = Field(1, ge=1, description="Scheduled runs at once; a native backfill has a limit of its own.")
+    max_active_runs: int = Field(
+        1, ge=1, description="Scheduled runs at once; a native backfill has a limit of its own."
+    )
     late_data: LateData = Field(default_factory=LateData)
     backfill: Backfill = Field(default_factory=Backfill)
 
     @field_validator("start_date", "end_date", mode="before")
     @classmethod
     def _an_instant(cls, value: Any) -> Any:
-        return datetime(value.year, value.month, value.day) if isinstance(value, date) and not isinstance(value, datetime) else value
+        is_date = isinstance(value, date) and not isinstance(value, datetime)
+        return datetime.combine(value, time.min) if is_date else value
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.schedule and self.schedule.startswith("@") and self.schedule not in PRESETS:
-            yield "schedule", f"unknown preset {self.schedule!r}, one of {', '.join(PRESETS)}, a cron expression or an ISO 8601 duration"
+            yield (
+                "schedule",
+                f"unknown preset {self.schedule!r}: {', '.join(PRESETS)}, a cron expression or an ISO 8601 duration",
+            )
         if self.end and self.end <= self.begin:
             yield "end_date", "must be after start_date"
 

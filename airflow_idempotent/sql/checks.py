@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from airflow_idempotent.checks import Check
+from airflow_idempotent.checks.check import Rows
 from airflow_idempotent.core.actions import RunChecks
 from airflow_idempotent.sql.statement import Statement, quoted, statement, table
-
-Rows = exp.Table | exp.Subquery
 
 
 def run_checks(action: RunChecks) -> tuple[Statement, ...]:

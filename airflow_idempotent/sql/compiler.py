@@ -50,7 +50,7 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
 
 def create_staging(action: CreateStaging, target: TableShape) -> Statement:
     """Columns take their types from the target; numerics with a scale keep all digits until inspected."""
-    columns: list[exp.Expression] = []
+    columns: list[exp.Expr] = []
     for item in target.select(action.columns):
         wide = exp.cast(column(item.name), data_type("numeric")) if item.scale is not None else column(item.name)
         columns.append(exp.alias_(wide, item.name, quoted=True))

@@ -13,13 +13,15 @@ from airflow_idempotent.sql.statement import Statement, data_type, quoted, state
 def create_target(action: CreateTarget) -> tuple[Statement, ...]:
     """CREATE SCHEMA and CREATE TABLE, both IF NOT EXISTS."""
     schema = exp.Create(kind="SCHEMA", this=exp.table_("", db=quoted(action.target.schema)), exists=True)
-    definitions: list[exp.Expression] = []
+    definitions: list[exp.Expr] = []
     for item in action.columns:
         constraints = [] if item.nullable else [exp.ColumnConstraint(kind=exp.NotNullColumnConstraint())]
-        definitions.append(exp.ColumnDef(this=quoted(item.name), kind=data_type(item.data_type), constraints=constraints))
+        definitions.append(
+            exp.ColumnDef(this=quoted(item.name), kind=data_type(item.data_type), constraints=constraints)
+        )
     if action.unique_key:
         definitions.append(exp.PrimaryKey(expressions=[quoted(name) for name in action.unique_key]))
-    properties: list[exp.Expression] = []
+    properties: list[exp.Expr] = []
     if action.partition_column:
         columns = exp.Schema(expressions=[quoted(action.partition_column)])
         properties.append(exp.PartitionedByProperty(this=exp.Anonymous(this="RANGE", expressions=columns.expressions)))
@@ -37,7 +39,9 @@ def create_target(action: CreateTarget) -> tuple[Statement, ...]:
 def ensure_child(action: EnsureChild) -> tuple[Statement, ...]:
     """Build the child aside and attach it: SHARE UPDATE EXCLUSIVE on the parent, readers go on."""
     bounds = [exp.Literal.string(bound.isoformat()) for bound in action.partition.bounds(action.column.data_type)]
-    like = exp.LikeProperty(this=table(action.target), expressions=[exp.Property(this="INCLUDING", value=exp.var("ALL"))])
+    like = exp.LikeProperty(
+        this=table(action.target), expressions=[exp.Property(this="INCLUDING", value=exp.var("ALL"))]
+    )
     create = exp.Create(kind="TABLE", this=exp.Schema(this=table(action.child), expressions=[like]), exists=True)
     attach = AttachPartition(this=table(action.target), child=table(action.child), start=bounds[0], end=bounds[1])
     return statement(create), statement(attach)

@@ -21,7 +21,10 @@ EVENT_COLUMNS = (
 UPGRADES = (
     """
 CREATE SCHEMA IF NOT EXISTS airflow_idempotent;
-CREATE TABLE IF NOT EXISTS airflow_idempotent.ledger_version (version int PRIMARY KEY, installed_at timestamptz NOT NULL DEFAULT now());
+CREATE TABLE IF NOT EXISTS airflow_idempotent.ledger_version (
+    version      int PRIMARY KEY,
+    installed_at timestamptz NOT NULL DEFAULT now()
+);
 
 CREATE TABLE airflow_idempotent.events (
     event_id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -94,8 +97,9 @@ CREATE VIEW airflow_idempotent.partitions AS
 
 CREATE VIEW airflow_idempotent.watermarks AS
     SELECT table_name, table_version,
-           (array_agg(max_version ORDER BY (CASE WHEN max_version ~ '^-?[0-9]+([.][0-9]+)?$' THEN max_version::numeric END) DESC NULLS LAST,
-                                           max_version DESC))[1] AS watermark,
+           (array_agg(max_version ORDER BY
+                CASE WHEN max_version ~ '^-?[0-9]+([.][0-9]+)?$' THEN max_version::numeric END DESC NULLS LAST,
+                max_version DESC))[1] AS watermark,
            max(partition_end) AS loaded_until, max(recorded_at) AS recorded_at
     FROM (
         SELECT table_name, table_version, partition_end, recorded_at,
@@ -113,7 +117,10 @@ VERSION = Statement("SELECT coalesce(max(version), 0) FROM airflow_idempotent.le
 
 
 def installed(version: int) -> Statement:
-    return Statement("INSERT INTO airflow_idempotent.ledger_version (version) VALUES (%(version)s)", {"version": version})
+    """Write down that the ledger has this version."""
+    return Statement(
+        "INSERT INTO airflow_idempotent.ledger_version (version) VALUES (%(version)s)", {"version": version}
+    )
 
 
 LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%(key)s)"
@@ -141,7 +148,13 @@ WHERE event_id = (
       AND step = 'stage_merge' AND state = 'published')
   AND spec_fingerprint = %(spec)s AND content_fingerprint = %(content)s
 """,
-        {"table": table, "version": version, "partition": partition, "spec": spec_fingerprint, "content": content_fingerprint},
+        {
+            "table": table,
+            "version": version,
+            "partition": partition,
+            "spec": spec_fingerprint,
+            "content": content_fingerprint,
+        },
     )
 
 
@@ -200,7 +213,8 @@ def record_event(values: Mapping[str, Any]) -> Statement:
 
 
 RECORD_CHECK = """
-INSERT INTO airflow_idempotent.check_results (event_id, check_name, severity, verdict, observed, rows, message, samples, query)
+INSERT INTO airflow_idempotent.check_results
+    (event_id, check_name, severity, verdict, observed, rows, message, samples, query)
 VALUES (%(event_id)s, %(check)s, %(severity)s, %(verdict)s, %(observed)s, %(rows)s, %(message)s, %(samples)s, %(query)s)
 """
 
@@ -236,4 +250,6 @@ _OF_LOAD = {
     "row_count", "digest", "seconds", "spec_fingerprint", "content_fingerprint",
 }  # fmt: skip
 
-WATERMARKS = Statement("SELECT table_name, watermark, loaded_until, recorded_at FROM airflow_idempotent.watermarks ORDER BY 1")
+WATERMARKS = Statement(
+    "SELECT table_name, watermark, loaded_until, recorded_at FROM airflow_idempotent.watermarks ORDER BY 1"
+)

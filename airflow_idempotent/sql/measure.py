@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlglot import exp
 
 from airflow_idempotent.core.actions import InspectBatch, MeasurePartition
@@ -10,16 +12,44 @@ from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table
 
 # Types PostgreSQL cannot hash; their text stands for them.
-_UNHASHABLE = ("json", "xml", "point", "box", "circle", "line", "lseg", "path", "polygon", "tsvector", "tsquery", "bit", "money")
-_ORDERED = ("smallint", "integer", "bigint", "int", "numeric", "real", "double", "date", "time", "interval", "text", "char", "varchar")
+_UNHASHABLE = (
+    "json",
+    "xml",
+    "point",
+    "box",
+    "circle",
+    "line",
+    "lseg",
+    "path",
+    "polygon",
+    "tsvector",
+    "tsquery",
+    "bit",
+    "money",
+)
+_ORDERED = (
+    "smallint",
+    "integer",
+    "bigint",
+    "int",
+    "numeric",
+    "real",
+    "double",
+    "date",
+    "time",
+    "interval",
+    "text",
+    "char",
+    "varchar",
+)
 
 
 def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
-    """One scan of staging, one row: rows, bounds of version and event time, NULLs per key column, lost digits per column."""
+    """One scan of staging, one row: rows, bounds of version and event time, NULLs per key column, lost digits."""
     scaled = [item for item in target.select(action.columns) if item.scale is not None]
-    selected: list[exp.Expression] = [exp.alias_(exp.Count(this=exp.Star()), "rows")]
-    selected += _bounds("version", action.version[0] if action.version else None, action.columns, target)
-    selected += _bounds("event_time", action.event_time, action.columns, target)
+    selected: list[exp.Expr] = [exp.alias_(exp.Count(this=exp.Star()), "rows")]
+    selected += _bounds("version", next(iter(action.version), ""), action.columns, target)
+    selected += _bounds("event_time", action.event_time or "", action.columns, target)
     selected += [_count_where(column(name).is_(exp.null()), f"null:{name}") for name in action.unique_key]
     selected += [_count_where(_would_be_rounded(item), f"scale:{item.name}") for item in scaled]
     return statement(exp.select(*selected).from_(table(action.staging)))
@@ -28,7 +58,8 @@ def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
 def measure_partition(action: MeasurePartition, target: TableShape) -> Statement:
     """Rows and digest of one partition. The digest sums a hash per row, so no order matters."""
     hashed = [
-        exp.cast(column(item.name), data_type("text")) if _hash_by_text(item) else column(item.name) for item in target.columns
+        exp.cast(column(item.name), data_type("text")) if _hash_by_text(item) else column(item.name)
+        for item in target.columns
     ]
     row_hash = exp.func("hash_record_extended", exp.func("ROW", *hashed), exp.Literal.number(0))
     total = exp.func("coalesce", exp.Sum(this=exp.cast(row_hash, data_type("numeric"))), exp.Literal.number(0))
@@ -37,7 +68,7 @@ def measure_partition(action: MeasurePartition, target: TableShape) -> Statement
     return statement(tree, **bounds(action.partition, target[action.column]))
 
 
-def within(name: str) -> list[exp.Expression]:
+def within(name: str) -> list[exp.Expr]:
     """``column >= start AND column < end``: half-open, and nothing is computed on the column."""
     return [
         exp.GTE(this=column(name), expression=exp.Placeholder(this="start")),
@@ -51,16 +82,15 @@ def partition_rows(target: TableShape, by: str) -> exp.Subquery:
     return exp.select(*columns).from_(table(target.relation)).where(*within(by)).subquery(quoted("partition_rows"))
 
 
-def bounds(partition: Partition, by: Column) -> dict[str, object]:
+def bounds(partition: Partition, by: Column) -> dict[str, Any]:
     """The values for ``within``, as a column of that type compares them."""
     start, end = partition.bounds(by.data_type)
     return {"start": start, "end": end}
 
 
-def _bounds(label: str, name: str | None, columns: tuple[str, ...], target: TableShape) -> list[exp.Expression]:
+def _bounds(label: str, name: str, columns: tuple[str, ...], target: TableShape) -> list[exp.Expr]:
     """Least and greatest value as text, or NULL where there is no such column or no order."""
-    known = name in columns and name is not None and target[name].data_type.startswith(_ORDERED) and not target[name].data_type.endswith("]")
-    if not known or name is None:
+    if name not in columns or not _is_ordered(target[name]):
         return [exp.alias_(exp.null(), f"{side}_{label}") for side in ("min", "max")]
     return [
         exp.alias_(exp.cast(aggregate(this=column(name)), data_type("text")), f"{side}_{label}")
@@ -68,12 +98,16 @@ def _bounds(label: str, name: str | None, columns: tuple[str, ...], target: Tabl
     ]
 
 
-def _count_where(condition: exp.Expression, label: str) -> exp.Expression:
+def _is_ordered(item: Column) -> bool:
+    return item.data_type.startswith(_ORDERED) and not item.data_type.endswith("]")
+
+
+def _count_where(condition: exp.Expr, label: str) -> exp.Expr:
     counted = exp.Filter(this=exp.Count(this=exp.Star()), expression=exp.Where(this=condition))
     return exp.alias_(counted, label[:63], quoted=True)
 
 
-def _would_be_rounded(item: Column) -> exp.Expression:
+def _would_be_rounded(item: Column) -> exp.Expr:
     places = exp.Literal.number(item.scale or 0)
     return exp.NEQ(this=column(item.name), expression=exp.func("round", column(item.name), places))
 

@@ -25,7 +25,9 @@ SAVEPOINT, BACK_TO_SAVEPOINT = Statement("SAVEPOINT idem_write"), Statement("ROL
 _BY_INDEX = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_mergejoin", "enable_material"))
 _CREATE = tuple(Statement(f"CREATE TEMPORARY SEQUENCE {name} MINVALUE 0 CACHE 10000") for name in COUNTERS)
 _START = statement(exp.select(*(exp.func("nextval", exp.Literal.string(f"pg_temp.{name}")) for name in COUNTERS)))
-READ_COUNTERS = statement(exp.select(*(exp.func("currval", exp.Literal.string(f"pg_temp.{name}")) for name in COUNTERS)))
+READ_COUNTERS = statement(
+    exp.select(*(exp.func("currval", exp.Literal.string(f"pg_temp.{name}")) for name in COUNTERS))
+)
 DROP_COUNTERS = Statement("DROP SEQUENCE pg_temp.idem_inserted, pg_temp.idem_unchanged, pg_temp.idem_stale")
 
 
@@ -35,10 +37,14 @@ def deduplicate(action: Deduplicate, target: TableShape) -> Statement:
     return statement(temporary(action.winners, rows))
 
 
-def winners_of(staging: str, columns: Sequence[str], key: Sequence[str], version: Sequence[str], target: TableShape) -> exp.Select:
+def winners_of(
+    staging: str, columns: Sequence[str], key: Sequence[str], version: Sequence[str], target: TableShape
+) -> exp.Select:
     """One row per key: the greatest version, ties by content; each column in the target's exact type."""
     typed = exp.select(*(as_target(target[name]) for name in columns)).from_(table(staging)).subquery(quoted("s"))
-    rows = exp.select(*(column(name, "s") for name in columns)).from_(typed).distinct(*(column(name, "s") for name in key))
+    rows = (
+        exp.select(*(column(name, "s") for name in columns)).from_(typed).distinct(*(column(name, "s") for name in key))
+    )
     return rows.order_by(*best_first("s", key=key, version=version, columns=columns, target=target))
 
 
@@ -74,10 +80,12 @@ def _merge(action: UpsertRows, target: TableShape) -> exp.Merge:
         exp.When(matched=False, condition=_count(INSERTED, ">"), then=insert),
     ]
     on = exp.and_(*(exp.EQ(this=column(name, "t"), expression=column(name, "w")) for name in action.unique_key))
-    return exp.Merge(this=table(action.target, "t"), using=rows.subquery(quoted("w")), on=on, whens=exp.Whens(expressions=whens))
+    return exp.Merge(
+        this=table(action.target, "t"), using=rows.subquery(quoted("w")), on=on, whens=exp.Whens(expressions=whens)
+    )
 
 
-def _wins(action: UpsertRows, target: TableShape) -> exp.Expression:
+def _wins(action: UpsertRows, target: TableShape) -> exp.Expr:
     """True when the batch's row is newer; false, and counted, when it is the same or stale."""
     case = exp.case()
     for name in action.version:
@@ -91,10 +99,14 @@ def _wins(action: UpsertRows, target: TableShape) -> exp.Expression:
     case = case.when(same_content("w", "t", content, target), _count(UNCHANGED, "<"))
     if not action.version:
         return case.else_(exp.true())
-    return case.when(greater_content("w", "t", content, target), exp.true()).else_(_count(STALE, "<")) if content else case.else_(exp.false())
+    return (
+        case.when(greater_content("w", "t", content, target), exp.true()).else_(_count(STALE, "<"))
+        if content
+        else case.else_(exp.false())
+    )
 
 
-def _count(counter: str, compare: str) -> exp.Expression:
+def _count(counter: str, compare: str) -> exp.Expr:
     """Advance a counter; its values begin at 1, so ``> 0`` is always true and ``< 0`` never."""
     advanced = exp.func("nextval", exp.Literal.string(f"pg_temp.{counter}"))
     kind = exp.GT if compare == ">" else exp.LT

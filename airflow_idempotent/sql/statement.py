@@ -27,7 +27,7 @@ class Statement:
         return self.sql
 
 
-def statement(tree: exp.Expression, *, pretty: bool = False, **binds: Any) -> Statement:
+def statement(tree: exp.Expr, *, pretty: bool = False, **binds: Any) -> Statement:
     """The statement a tree stands for."""
     return Statement(tree.sql(dialect=Warehouse, pretty=pretty, comments=False), binds)
 
@@ -40,6 +40,7 @@ def table(relation: Relation | str, alias: str | None = None) -> exp.Table:
 
 
 def quoted(name: str) -> exp.Identifier:
+    """A name in double quotes, as written."""
     return exp.to_identifier(name, quoted=True)
 
 
@@ -49,6 +50,7 @@ def column(name: str, of: str | None = None) -> exp.Column:
 
 
 def data_type(text: str) -> exp.DataType:
+    """A type by its name, unknown ones as they are."""
     return exp.DataType.build(text, dialect=Warehouse, udt=True)
 
 
@@ -57,15 +59,19 @@ def setting(name: str, value: str) -> Statement:
     return Statement("SELECT set_config(%(name)s, %(value)s, true)", {"name": name, "value": value})
 
 
-def as_target(item: Column) -> exp.Expression:
+def as_target(item: Column) -> exp.Expr:
     """A staged column in the exact type of the target's; only numerics are staged wider."""
     staged = column(item.name)
-    return staged if item.scale is None else exp.alias_(exp.cast(staged, data_type(item.data_type)), item.name, quoted=True)
+    return (
+        staged
+        if item.scale is None
+        else exp.alias_(exp.cast(staged, data_type(item.data_type)), item.name, quoted=True)
+    )
 
 
-def temporary(name: str, rows: exp.Expression, *, no_data: bool = False) -> exp.Create:
+def temporary(name: str, rows: exp.Expr, *, no_data: bool = False) -> exp.Create:
     """CREATE TEMPORARY TABLE … AS, gone at the end of the transaction."""
-    properties: list[exp.Expression] = [exp.TemporaryProperty(), OnCommitDrop()]
+    properties: list[exp.Expr] = [exp.TemporaryProperty(), OnCommitDrop()]
     if no_data:
         properties.append(exp.WithDataProperty(no=True))
     this = exp.table_(name, quoted=True)

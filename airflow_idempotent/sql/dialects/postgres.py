@@ -28,7 +28,7 @@ def _attach(self: Any, node: AttachPartition) -> str:
 class Warehouse(Postgres):
     """The dialect every statement of ours is written in."""
 
-    class Generator(Postgres.Generator):
+    class Generator(Postgres.Generator):  # type: ignore[misc, valid-type]
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **Postgres.Generator.TRANSFORMS,
             AttachPartition: _attach,
