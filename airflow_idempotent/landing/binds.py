@@ -15,11 +15,11 @@ _TOKEN = re.compile(
         | '(?:[^']|'')*'                          # 'it''s'
         | "(?:[^"]|"")*"                          # "Name"
         | `[^`]*`                                 # `name`, of MySQL
-        | (?<![\w$])\$(?P<tag>(?:[A-Za-z_]\w*)?)\$.*?\$(?P=tag)\$    # $$text$$
+        | (?<![\w$])\$(?P<tag>(?:[^\W\d]\w*)?)\$.*?\$(?P=tag)\$    # $$text$$
       )
     | (?P<comment> --[^\n]* | /\* )
     | (?P<cast> ::|:= )
-    | :(?P<bind>[A-Za-z_]\w*)
+    | :(?P<bind>[^\W\d]\w*)
     """,
     re.VERBOSE | re.DOTALL,
 )

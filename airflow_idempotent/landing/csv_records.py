@@ -25,9 +25,9 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The first record of a file. ``size`` is its length in bytes of UTF-8, byte order mark and line end included.
+    r"""The first record of a file. ``size`` is its length in bytes of UTF-8, byte order mark and line end included.
 
-    ``line_end`` is what ends it: ``\\n``, ``\\r\\n`` or ``\\r``; empty when the file ends first.
+    ``line_end`` is what ends it: ``\n``, ``\r\n`` or ``\r``; empty when the file ends first.
     Without a header in the format there are no ``columns``, and ``size`` is that of the mark.
     """
 
@@ -137,10 +137,14 @@ class CsvScan:
         """The number of rows, now that all has been fed."""
         self._take(b"", last=True)
         if not self._transcoder.position:
-            raise self._bad("is empty (0 bytes), a broken upload", "A partition without rows is a file with a header only.")
+            raise self._bad(
+                "is empty (0 bytes), a broken upload", "A partition without rows is a file with a header only."
+            )
         rows = self._counter.finish()
         if self._counter.in_quotes:
-            raise self._bad("ends inside a quoted field", "Deliver the whole file again, or set 'quote' to what it uses.")
+            raise self._bad(
+                "ends inside a quoted field", "Deliver the whole file again, or set 'quote' to what it uses."
+            )
         return rows
 
     def _take(self, chunk: bytes, *, last: bool) -> None:

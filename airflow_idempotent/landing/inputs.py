@@ -52,7 +52,10 @@ class QueryInput:
 
 
 def find_files(
-    pattern: str, *, open_path: Callable[[str], Any] = pathlib.Path, format: CsvFormat | None = None  # noqa: A002
+    pattern: str,
+    *,
+    open_path: Callable[[str], Any] = pathlib.Path,
+    format: CsvFormat | None = None,  # noqa: A002
 ) -> FilesInput:
     """The files that match a pattern now, sorted by address.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 from airflow_idempotent.core.manifest import Manifest, Part, batch_id
 from airflow_idempotent.core.partition import Partition
-from airflow_idempotent.errors import ManifestError, SourceChangedError, SourceMissingError
+from airflow_idempotent.errors import BatchDamagedError, SourceChangedError, SourceMissingError
 from airflow_idempotent.landing.inputs import FilesInput, QueryInput
 from airflow_idempotent.landing.part import PartWriter
 from airflow_idempotent.landing.paths import clean_name, shown
@@ -59,14 +59,26 @@ def land(
     """
     if isinstance(source, FilesInput) and not source.paths:
         raise SourceMissingError(table=table, partition=partition.key, source=shown(source.pattern))
-    run_facts = {"cutoff_ts": cutoff_ts, "attempt": attempt, "created_at": created_at}
-    landing = _Landing(source, store, table, partition, run_facts, source_facts or {}, progress or _ignore)
+    frame = Manifest(
+        table=table,
+        partition=partition.key,
+        batch_id="",
+        start=partition.start.isoformat(),
+        end=partition.end.isoformat(),
+        format=source.format,
+        parts=(),
+        source={**_facts(source), **(source_facts or {})},
+        cutoff_ts=cutoff_ts,
+        attempt=attempt,
+        created_at=created_at,
+    )
+    landing = _Landing(source, store, partition, frame, progress or _ignore)
     store.sweep(table, partition.key)
     for _ in range(ROUNDS):
         if (landed := landing.once(may_change=on_source_change == "new_batch")) is not None:
             return landed
     address = shown(store.address(landing.manifest((), store.latest(table, partition.key))))
-    raise ManifestError(address=address, reason=f"taken by other attempts {ROUNDS} times, or there but empty")
+    raise BatchDamagedError(file=address, expected="a manifest, or none", found=f"an empty one, {ROUNDS} times")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +93,17 @@ class _Piece:
 
 @dataclass(frozen=True, slots=True)
 class _Landing:
-    """What ``land`` was asked to do."""
+    """What ``land`` was asked to do. ``frame`` is the manifest to be, before it has parts and a number."""
 
     source: FilesInput | QueryInput
     store: BatchStore
-    table: str
     partition: Partition
-    run_facts: Mapping[str, str]
-    source_facts: Mapping[str, Any]
+    frame: Manifest
     progress: Callable[[int, int], None]
 
     def once(self, *, may_change: bool) -> Landed | None:
         """Land, unless another attempt does so between our look at the newest batch and our end."""
-        latest = self.store.latest(self.table, self.partition.key)
+        latest = self.store.latest(self.frame.table, self.frame.partition)
         if latest and isinstance(self.source, FilesInput):
             # Reading an unchanged source once is cheaper than copying it to find that out.
             changed = differences(self.source, latest)
@@ -101,7 +111,7 @@ class _Landing:
                 return self._replay(latest)
             if not may_change:
                 raise self._changed(latest, first, *changed)
-        with self.store.draft(self.table, self.partition.key) as draft:
+        with self.store.draft(self.frame.table, self.frame.partition) as draft:
             manifest = self.manifest(self._write(draft), latest)
             if latest and latest.content_fingerprint == manifest.content_fingerprint:
                 return self._replay(latest)
@@ -113,36 +123,29 @@ class _Landing:
 
     def manifest(self, parts: tuple[Part, ...], latest: Manifest | None) -> Manifest:
         """The manifest of the batch after the newest one, as a reader will get it."""
-        manifest = Manifest(
-            table=self.table,
-            partition=self.partition.key,
-            batch_id=batch_id(self.partition.compact, latest.revision + 1 if latest else 1),
-            start=self.partition.start.isoformat(),
-            end=self.partition.end.isoformat(),
-            format=self.source.format,
-            parts=parts,
-            source={**_facts(self.source), **self.source_facts},
-            **self.run_facts,
-        )
+        number = batch_id(self.partition.compact, latest.revision + 1 if latest else 1)
+        manifest = replace(self.frame, batch_id=number, parts=parts)
         return Manifest.from_json(manifest.to_json())
 
     def _write(self, draft: Draft) -> tuple[Part, ...]:
         parts: list[Part] = []
+        rows = size = 0
         for number, piece in enumerate(self._pieces()):
             suffix = ".csv.gz" if piece.gzipped else ".csv"
-            rows, size = sum(part.rows for part in parts), sum(part.bytes for part in parts)
             progress = partial(_add, self.progress, rows, size)
             with draft.part(number, suffix) as target:
                 writer = PartWriter(
                     target, self.source.format, file=piece.label, gzipped=piece.gzipped, progress=progress
                 )
                 piece.feed(writer)
-                parts.append(writer.part(partial(draft.part_name, number, suffix), source=piece.source))
+                part = writer.part(partial(draft.part_name, number, suffix), source=piece.source)
+            parts.append(part)
+            rows, size = rows + part.rows, size + part.bytes
         return tuple(parts)
 
     def _pieces(self) -> Iterator[_Piece]:
         if isinstance(self.source, QueryInput):
-            feed = partial(export_query, self.source, table=self.table, partition=self.partition.key)
+            feed = partial(export_query, self.source, table=self.frame.table, partition=self.frame.partition)
             yield _Piece("the result of the query", "query", False, feed)
             return
         for path in self.source.paths:
@@ -152,7 +155,9 @@ class _Landing:
         try:
             copy_file(path, writer)
         except FileNotFoundError:
-            raise SourceMissingError(table=self.table, partition=self.partition.key, source=shown(path)) from None
+            raise SourceMissingError(
+                table=self.frame.table, partition=self.frame.partition, source=shown(path)
+            ) from None
 
     def _replay(self, latest: Manifest) -> Landed:
         self.store.check_sizes(latest)
@@ -160,7 +165,7 @@ class _Landing:
 
     def _changed(self, latest: Manifest, *changed: str) -> SourceChangedError:
         return SourceChangedError(
-            table=self.table, partition=self.partition.key, batch_id=latest.batch_id, changed=changed
+            table=self.frame.table, partition=self.frame.partition, batch_id=latest.batch_id, changed=changed
         )
 
 

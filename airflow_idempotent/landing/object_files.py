@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 
@@ -100,29 +100,37 @@ def _upload(source: IO[bytes], size: int, target: StoragePath) -> None:
     Raises:
         OSError: the store holds another number of bytes afterwards.
     """
-    file = _open_new(target)
+    _write(_open_new(target), _pieces(source, size))
+    forget_listings(target)
+    if (found := target.stat().st_size) != size:
+        raise OSError(errno.EIO, f"{found} of {size} bytes arrived", str(target))
+
+
+def _pieces(source: IO[bytes], size: int) -> Iterator[bytes]:
+    while size and (chunk := source.read(min(CHUNK, size))):
+        yield chunk
+        size -= len(chunk)
+
+
+def _write(file: Any, chunks: Iterable[bytes]) -> None:
+    """Write all of it or nothing: closing a file after an error would complete the upload of a part of it."""
     try:
-        left = size
-        while left and (chunk := source.read(min(CHUNK, left))):
+        for chunk in chunks:
             file.write(chunk)
-            left -= len(chunk)
     except BaseException:
-        # Closing would complete the upload of what is there so far.
         with suppress(Exception):
             file.discard()
             file.closed = True
         raise
     file.close()
-    forget_listings(target)
-    if (found := target.stat().st_size) != size:
-        raise OSError(errno.EIO, f"{found} of {size} bytes arrived", str(target))
 
 
 def _open_new(target: StoragePath) -> Any:
     try:
         return target.open("wb")
     except FileNotFoundError:  # a store with real folders
-        target.parent.mkdir(parents=True, exist_ok=True)
+        parent: Any = target.parent
+        parent.mkdir(parents=True, exist_ok=True)
         return target.open("wb")
 
 
@@ -133,12 +141,10 @@ def _create(target: StoragePath, data: bytes) -> bool:
     attempts within one moment, both may then see their own bytes for a while.
     """
     try:
-        with target.open("xb") as file:
-            file.write(data)
+        _write(target.open("xb"), [data])
     except (NotImplementedError, ValueError):
         if not target.exists():
-            with target.open("wb") as file:
-                file.write(data)
+            _write(target.open("wb"), [data])
     except OSError as error:
         # Refused, or done although the answer was lost: what is there now tells which.
         forget_listings(target)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import zlib
 from collections.abc import Callable, Iterator
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from airflow_idempotent.core.manifest import CsvFormat, Part
 from airflow_idempotent.errors import BadFileError
 from airflow_idempotent.landing.csv_records import CHUNK, CsvScan
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
 
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -57,8 +53,8 @@ class Gunzip:
         return BadFileError(file=self._file, reason=reason)
 
 
-class PartWriter(io.RawIOBase):
-    """A stream that keeps what is written to it in ``target`` and learns all that a manifest says of it.
+class PartWriter:
+    """Keeps what is written to it in ``target`` and learns all that a manifest says of it.
 
     ``progress`` is told after each chunk what this part holds so far, as (rows, bytes).
     Leaves ``target`` open: whoever made it makes it durable.
@@ -70,19 +66,14 @@ class PartWriter(io.RawIOBase):
     def __init__(
         self, target: IO[bytes], form: CsvFormat, *, file: str, gzipped: bool, progress: Callable[[int, int], None]
     ) -> None:
-        super().__init__()
         self._target, self._file, self._progress = target, file, progress
         self._gunzip = Gunzip(file) if gzipped else None
         self._scan = CsvScan(form, file)
         self._hash = hashlib.sha256()
         self._bytes = 0
 
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: ReadableBuffer, /) -> int:
+    def write(self, chunk: bytes) -> None:
         """Keep one chunk; all of it or an error."""
-        chunk = bytes(data)
         if not self._bytes and not self._gunzip and chunk.startswith(GZIP_MAGIC):
             raise BadFileError(file=self._file, reason="is compressed by gzip, but its name does not end in '.gz'")
         for piece in self._gunzip.feed(chunk) if self._gunzip else (chunk,):
@@ -93,7 +84,6 @@ class PartWriter(io.RawIOBase):
             rest = rest[self._target.write(rest) :]
         self._bytes += len(chunk)
         self._progress(self._scan.rows, self._bytes)
-        return len(chunk)
 
     def part(self, name: Callable[[str], str], *, source: str) -> Part:
         """What was written, as the manifest lists it; its name may depend on its hash."""
@@ -103,3 +93,25 @@ class PartWriter(io.RawIOBase):
         digest = self._hash.hexdigest()
         columns = self._scan.header.columns if self._scan.header else ()
         return Part(name(digest), self._bytes, rows, digest, columns, source)
+
+
+class RowBuffer:
+    """Gathers rows, which drivers hand over one by one, into chunks for a ``PartWriter``."""
+
+    def __init__(self, writer: PartWriter) -> None:
+        self._writer = writer
+        self._rows: list[bytes] = []
+        self._size = 0
+
+    def write(self, row: bytes) -> int:
+        """Take some bytes; they arrive with the chunk that they complete, or with ``flush``."""
+        self._rows.append(row)
+        self._size += len(row)
+        if self._size >= CHUNK:
+            self.flush()
+        return len(row)
+
+    def flush(self) -> None:
+        """Hand over what is left."""
+        self._writer.write(b"".join(self._rows))
+        self._rows, self._size = [], 0

@@ -34,6 +34,7 @@ PathT = TypeVar("PathT", bound=StoragePath)
 
 _HIDDEN_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control, direction marks, half characters, line breaks
 _WRITTEN_AT = ("LastModified", "last_modified", "updated", "mtime", "created")
+_CONTENT_MARKS = (*_WRITTEN_AT, "modify", "ETag", "etag", "md5Hash", "crc32c", "generation", "VersionId", "version_id")
 
 
 def local_path(path: StoragePath) -> pathlib.Path | None:
@@ -79,23 +80,24 @@ def written_at(path: StoragePath) -> float | None:
 
 
 def identity(path: StoragePath) -> tuple[object, ...]:
-    """What changes when somebody rewrites the file: size, times, inode; in a store all it tells of the object."""
+    """What changes when somebody writes the file: size, time, inode; in a store also etag, version and the like."""
     forget_listings(path)
     facts = path.stat()
     known = (facts.st_size, getattr(facts, "st_mtime_ns", None) or facts.st_mtime, getattr(facts, "st_ino", 0))
-    return known + tuple(sorted((name, repr(value)) for name, value in _facts(facts).items()))
+    return known + tuple(str(_facts(facts).get(mark)) for mark in _CONTENT_MARKS)
 
 
 def _facts(status: Any) -> Mapping[str, Any]:
     if isinstance(status, Mapping):
         return status
-    info = getattr(status, "as_info", dict)()
-    return info if isinstance(info, Mapping) else {}
+    as_info = getattr(status, "as_info", None)
+    return as_info() if as_info else {}
 
 
 def shown(text: object) -> str:
-    """An address without the password in it, for messages and manifests."""
-    return re.sub(r"(://[^/@:]*):[^/@]*@", r"\1:***@", str(text))
+    """An address for messages and manifests: without the password in it, and with nothing a terminal would obey."""
+    plain = re.sub(r"(://[^/@:]*):[^/@]*@", r"\1:***@", str(text))
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in plain)
 
 
 def clean_name(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
@@ -12,7 +13,7 @@ from airflow_idempotent.errors import BadFileError, FileChangingError
 from airflow_idempotent.landing.csv_records import CHUNK
 from airflow_idempotent.landing.inputs import FilesInput
 from airflow_idempotent.landing.part import PartWriter
-from airflow_idempotent.landing.paths import identity, shown
+from airflow_idempotent.landing.paths import identity, local_path, shown
 
 
 def is_gzip(path: Any) -> bool:
@@ -31,8 +32,11 @@ def copy_file(path: Any, writer: PartWriter) -> None:
     before = identity(path)
     try:
         with path.open("rb") as file:
-            while chunk := file.read(CHUNK):
+            # Not far beyond its size: a local file that grows may have no end. Objects in a store do not grow.
+            left: float = math.inf if local_path(path) is None else path.stat().st_size
+            while left >= 0 and (chunk := file.read(CHUNK)):
                 writer.write(chunk)
+                left -= len(chunk)
     except PermissionError:
         raise BadFileError(file=shown(path), reason="may not be read by this user") from None
     except BadFileError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from typing import IO, Any, Protocol
+from typing import IO, Any, BinaryIO, Protocol
 
 from airflow_idempotent.core.manifest import (
     MANIFEST_NAME,
@@ -82,7 +82,7 @@ class BatchStore:
         """Where the manifest of a batch lies, as text for XComs and messages."""
         return str(self.folder(manifest) / MANIFEST_NAME)
 
-    def open_part(self, manifest: Manifest, part: Part) -> IO[bytes]:
+    def open_part(self, manifest: Manifest, part: Part) -> BinaryIO:
         """The bytes of a part as they were landed, compressed ones compressed.
 
         Raises:
@@ -90,7 +90,7 @@ class BatchStore:
         """
         path = self.folder(manifest) / part.name
         try:
-            opened: IO[bytes] = path.open("rb")
+            opened: BinaryIO = path.open("rb")
         except FileNotFoundError:
             raise BatchDamagedError(file=shown(path), expected=f"{part.bytes} bytes", found="no such file") from None
         return opened
@@ -167,7 +167,9 @@ def _parse(path: Any, data: bytes) -> Manifest:
         raise _damaged(path, f"unreadable ({error})") from None
     if path.parent.name != f"batch={manifest.batch_id}":
         raise _damaged(path, f"that of batch {manifest.batch_id}")
-    if strange := [part.name for part in manifest.parts if "/" in part.name or "\\" in part.name or part.name[:1] == "."]:
+    if strange := [
+        part.name for part in manifest.parts if "/" in part.name or "\\" in part.name or part.name[:1] == "."
+    ]:
         raise _damaged(path, f"a part called {strange[0]!r}")
     return manifest
 

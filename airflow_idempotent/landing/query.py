@@ -1,0 +1,113 @@
+"""Exports the rows of a query as CSV: PostgreSQL by COPY in one snapshot, other databases through DB-API."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+from airflow_idempotent.core.manifest import CsvFormat
+from airflow_idempotent.errors import SourceQueryError, SourceUnavailableError
+from airflow_idempotent.landing.binds import Piece, bind_names, ends_ordered, fill, split_sql, without_semicolon
+from airflow_idempotent.landing.dbapi import driver_of, export_rows
+from airflow_idempotent.landing.inputs import QueryInput
+from airflow_idempotent.landing.part import PartWriter, RowBuffer
+
+# What decides how values look as text. Pinned, so that equal rows are equal bytes on any connection.
+# standard_conforming_strings makes the server read string literals as split_sql() does.
+PINNED = {
+    "standard_conforming_strings": "on",
+    "client_encoding": "UTF8",
+    "TimeZone": "UTC",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "extra_float_digits": "3",
+    "bytea_output": "hex",
+    "lc_monetary": "C",
+}
+_AWAY = re.compile(r"08\w{3}|57P\w{2}|57014|40001|40P01|53\w{3}")
+_AWAY_MYSQL = {2002, 2003, 2006, 2013, 2055}
+
+
+def export_query(query: QueryInput, writer: PartWriter, *, table: str, partition: str) -> None:
+    """Write the rows of a query to ``writer``; the source is only read.
+
+    Raises:
+        SourceQueryError: the database refused it, or a bind has no value.
+        SourceUnavailableError: the database went away, or cancelled the query.
+    """
+    pieces = without_semicolon(split_sql(query.sql))
+    if missing := [name for name in bind_names(pieces) if name not in query.binds]:
+        known = ", ".join(f":{name}" for name in sorted(query.binds)) or "none"
+        reason = f"the bind :{missing[0]} has no value (known: {known}; in an array slice write [1 : n])"
+        raise SourceQueryError(table=table, partition=partition, reason=reason)
+    with closing(query.connect()) as connection, _told(connection, table, partition):
+        out = RowBuffer(writer)
+        if driver_of(connection) in ("psycopg", "psycopg2"):
+            _copy_out(connection, pieces, query, out)
+        else:
+            export_rows(connection, pieces, query, out)
+        out.flush()
+
+
+def _copy_out(connection: Any, pieces: tuple[Piece, ...], query: QueryInput, out: RowBuffer) -> None:
+    """Let PostgreSQL write the CSV, in a read-only transaction that sees one moment of the database."""
+    connection.rollback()
+    connection.autocommit = False
+    if hasattr(connection, "set_client_encoding"):  # psycopg2 does not notice when the session changes it
+        connection.set_client_encoding("UTF8")
+    cursor = connection.cursor()
+    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    calls = ", ".join(["set_config(%s, %s, true)"] * len(PINNED))
+    cursor.execute("SELECT " + calls, [text for setting in PINNED.items() for text in setting])
+    statement = _copy_statement(connection, pieces, query)
+    if hasattr(cursor, "copy_expert"):
+        cursor.copy_expert(statement, out)
+    else:
+        with cursor.copy(statement) as copy:
+            for row in copy:
+                out.write(row)
+    connection.rollback()
+
+
+def _copy_statement(connection: Any, pieces: tuple[Piece, ...], query: QueryInput) -> str:
+    """The COPY of the query. It takes no parameters, so the driver itself writes the values as literals."""
+    literal = _literals(connection)
+    sql = fill(pieces, lambda name: literal(query.binds[name]))
+    if not ends_ordered(pieces):
+        # By their text as bytes: works for every type and tells apart whatever the CSV tells apart.
+        sql = f'SELECT * FROM (\n{sql}\n) source_rows ORDER BY (source_rows.*)::text COLLATE "C"'  # noqa: S608
+    form: CsvFormat = query.format
+    options = f"DELIMITER {literal(form.delimiter)}, QUOTE {literal(form.quote)}, NULL {literal(form.null)}"
+    return f"COPY (\n{sql}\n) TO STDOUT (FORMAT csv, HEADER, {options})"
+
+
+def _literals(connection: Any) -> Any:
+    cursor = connection.cursor()
+    if not hasattr(cursor, "mogrify"):  # psycopg 3 has it only on the cursor that binds on the client
+        cursor = sys.modules["psycopg"].ClientCursor(connection)
+
+    def literal(value: Any) -> str:
+        text = cursor.mogrify("%s", (value,))
+        return text.decode() if isinstance(text, bytes) else str(text)
+
+    return literal
+
+
+@contextmanager
+def _told(connection: Any, table: str, partition: str) -> Iterator[None]:
+    """Turn the driver's errors into ours: first line only, since the rest may hold rows."""
+    module = sys.modules.get(driver_of(connection))
+    known = getattr(connection, "Error", None) or getattr(module, "Error", None) or ()
+    try:
+        yield
+    except known as error:
+        code = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None) or ""
+        number = error.args[0] if error.args else None
+        lost = type(error).__name__ in ("OperationalError", "InterfaceError") and not code and hasattr(error, "diag")
+        away = bool(_AWAY.fullmatch(code)) or number in _AWAY_MYSQL or lost
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        kind = SourceUnavailableError if away else SourceQueryError
+        raise kind(table=table, partition=partition, reason=reason, sqlstate=code) from error
