@@ -1,0 +1,39 @@
+"""What the Airflow UI says of a table's DAG."""
+
+from __future__ import annotations
+
+from airflow_idempotent.spec.source import Files
+from airflow_idempotent.spec.table import TableSpec
+
+_HOW_TO = """
+**Load a range**: trigger it with `from_date` and `to_date` (not included), or backfill it:
+`airflow backfill create --dag-id {id} --from-date … --to-date …`.
+**Load one partition again**: clear its `partition` tasks. Running anything again is safe.
+"""
+
+
+def documentation(spec: TableSpec, file: str = "") -> str:
+    """The spec as Markdown: what is loaded, from where, by which rule."""
+    source = spec.source
+    facts = {
+        "Table": f"`{spec.table}` by connection `{spec.conn_id}`",
+        "Source": f"`{source.path}`" if isinstance(source, Files) else f"a query by connection `{source.conn_id}`",
+        "Strategy": spec.strategy.kind,
+        "Unique key": _names(spec.unique_key),
+        "Version": _names(spec.version),
+        "Partition": f"{spec.grain} ({spec.timezone})"
+        + (f" of `{spec.partition_column}`" if spec.partition_column else ""),
+        "Range": f"from {spec.begin.isoformat()}" + (f" to {spec.end.isoformat()}, not included" if spec.end else ""),
+        "Checks": ", ".join(f"`{check.label}`" for check in spec.checks),
+        "Spec": f"`{file}`" if file else "",
+    }
+    rows = "\n".join(f"| {name} | {_cell(text)} |" for name, text in facts.items() if text)
+    return f"{spec.description}\n\n| | |\n|---|---|\n{rows}\n{_HOW_TO.format(id=spec.id)}".lstrip()
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,88 @@
+"""One spec, one DAG: plan, then for each partition land, stage_merge, validate."""
+
+from __future__ import annotations
+
+from datetime import UTC, timedelta
+from typing import Any
+
+from airflow.providers.common.compat.sdk import DAG, task_group
+
+from airflow_idempotent.dag_factory.documentation import documentation
+from airflow_idempotent.dag_factory.schedule import last_instant, timetable
+from airflow_idempotent.operators.assets import table_asset
+from airflow_idempotent.operators.base import LABEL
+from airflow_idempotent.operators.land import AtomicLandOperator
+from airflow_idempotent.operators.params import run_params
+from airflow_idempotent.operators.plan import PlanOperator
+from airflow_idempotent.operators.stage_merge import StageMergeOperator
+from airflow_idempotent.operators.validate import ValidatePartitionOperator
+from airflow_idempotent.spec.table import TableSpec
+
+MAX_RETRY_DELAY = timedelta(hours=1)
+
+
+def build_dag(spec: TableSpec, *, file: str = "") -> DAG:
+    """The DAG of a table. It serves schedule, catch-up, backfills, manual runs and single-task retries alike.
+
+    ``file`` is where the spec was read from, for the documentation.
+
+    Raises:
+        SpecError: the schedule is no schedule.
+    """
+    schedule, end_date = timetable(spec), last_instant(spec)
+    with DAG(
+        dag_id=spec.id,
+        description=(spec.description.strip().splitlines() or [f"Loads {spec.table}."])[0],
+        doc_md=documentation(spec, file),
+        schedule=schedule,
+        start_date=spec.begin.astimezone(UTC),
+        end_date=end_date.astimezone(UTC) if end_date else None,
+        catchup=spec.catchup,
+        max_active_runs=spec.max_active_runs,
+        tags=list(spec.tags),
+        default_args=_task_defaults(spec),
+        auto_register=False,  # a DAG is found where it is put, and not before it is known to be right
+    ) as dag:
+        _tasks(spec)
+    dag.params.update(run_params(spec))  # not before: each task would get a deep copy, half of the time a DAG takes
+    return dag
+
+
+def _task_defaults(spec: TableSpec) -> dict[str, Any]:
+    return {
+        "owner": spec.owner,
+        "retries": spec.retries,
+        "retry_delay": timedelta(seconds=spec.retry_delay),
+        "retry_exponential_backoff": True,
+        "max_retry_delay": max(MAX_RETRY_DELAY, timedelta(seconds=spec.retry_delay)),
+    }
+
+
+def _tasks(spec: TableSpec) -> None:
+    """Task ids never depend on options, so that a run can be cleared after its spec was edited."""
+    plan = PlanOperator(task_id="plan", spec=spec, doc_md="Which partitions this run means.")
+    writing: dict[str, Any] = {"pool": spec.pool} if spec.pool else {}
+
+    @task_group(group_id="partition", tooltip="One partition each")  # type: ignore[untyped-decorator, unused-ignore]
+    def partition(planned: Any) -> None:
+        land = AtomicLandOperator(task_id="land", spec=spec, planned=planned, map_index_template=LABEL)
+        load = StageMergeOperator(
+            task_id="stage_merge",
+            spec=spec,
+            planned=planned,
+            batch=land.output,
+            map_index_template=LABEL,
+            max_active_tis_per_dag=spec.backfill.max_active_tasks,
+            **writing,
+        )
+        check = ValidatePartitionOperator(
+            task_id="validate",
+            spec=spec,
+            planned=planned,
+            batch=land.output,
+            outlets=[table_asset(spec)],
+            map_index_template=LABEL,
+        )
+        land >> load >> check
+
+    partition.expand(planned=plan.output)

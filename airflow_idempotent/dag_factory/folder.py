@@ -1,0 +1,67 @@
+"""A folder of specs, and the DAGs of it in the namespace of a DAG file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import MutableMapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.common.compat.sdk import get_parsing_context
+
+from airflow_idempotent.dag_factory.broken import show_broken
+from airflow_idempotent.dag_factory.factory import build_dag
+from airflow_idempotent.errors import IdempotentError, SpecError
+from airflow_idempotent.spec.loader import load_file, load_folder, spec_files
+from airflow_idempotent.spec.table import TableSpec
+
+_CLAIM = re.compile(rb"^[\"']?(table|dag_id)[\"']?\s*:[ \t]*(.*?)[ \t]*(?:\s#.*)?\r?$", re.MULTILINE)
+
+
+def load_tables(folder: str | Path, namespace: MutableMapping[str, Any]) -> None:
+    """Put a DAG for every spec below ``folder`` into ``namespace``, which is the ``globals()`` of a DAG file.
+
+    A relative folder lies beside that file. A spec that cannot be used is an import error of its
+    own file; all other DAGs stay. A worker, which wants one DAG, gets only that one built.
+
+    Raises:
+        SpecError: there is no such folder.
+    """
+    place = Path(namespace.get("__file__", ".")).parent / folder
+    if not place.is_dir():
+        raise SpecError(file=str(place), problems=(("", "no such folder"),))
+    wanted = get_parsing_context().dag_id
+    specs, broken = _the_one(place, wanted) if wanted else load_folder(place)
+    for path, spec in specs.items():
+        try:
+            namespace[f"idempotent_dag_{spec.id}"] = build_dag(spec, file=str(path.relative_to(place.parent)))
+        except SpecError as error:
+            broken[path] = replace(error, file=str(path))
+        except Exception as error:  # noqa: BLE001 - whatever Airflow refuses, the other DAGs stay
+            broken[path] = SpecError(file=str(path), problems=(("", f"{type(error).__name__}: {error}"),))
+    show_broken(broken, namespace)
+
+
+def _the_one(folder: Path, dag_id: str) -> tuple[dict[Path, TableSpec], dict[Path, IdempotentError]]:
+    """The spec of one DAG, without parsing the others; nothing when the DAG is none of this folder."""
+    likely = [path for path in spec_files(folder) if _claims(path) == dag_id]
+    if len(likely) == 1:
+        try:
+            spec = load_file(likely[0])
+        except SpecError as error:
+            return {}, {likely[0]: error}
+        if spec.id == dag_id:
+            return {likely[0]: spec}, {}
+    specs, broken = load_folder(folder)
+    return {path: spec for path, spec in specs.items() if spec.id == dag_id}, broken
+
+
+def _claims(path: Path) -> str:
+    """The dag_id that a spec seems to have, from its text alone."""
+    try:
+        found = dict(reversed(_CLAIM.findall(path.read_bytes())))
+    except OSError:
+        return ""
+    name = found.get(b"dag_id") or found.get(b"table") or b""
+    return name.decode(errors="replace").replace('"', "").replace("'", "").replace(" ", "_")

@@ -1,0 +1,140 @@
+"""AtomicLandOperator: what the source holds becomes a numbered, immutable batch, or nothing does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow.providers.common.compat.sdk import AirflowSkipException, Context
+from jinja2.exceptions import TemplateError
+
+from airflow_idempotent.errors import ArgumentsError, SourceMissingError
+from airflow_idempotent.landing.inputs import FilesInput, QueryInput, find_files
+from airflow_idempotent.landing.land import land
+from airflow_idempotent.landing.retention import retain
+from airflow_idempotent.landing.store import BatchStore
+from airflow_idempotent.operators.base import PartitionOperator
+from airflow_idempotent.operators.connections import landing_root, storage_path
+from airflow_idempotent.operators.run import Assignment, attempt_of
+from airflow_idempotent.operators.words import LandSpec
+from airflow_idempotent.spec.source import Files, Query
+from airflow_idempotent.spec.table import TableSpec
+
+PROGRESS_SECONDS = 10
+
+
+class AtomicLandOperator(PartitionOperator):
+    """Lands a partition's source as a batch: complete with its manifest, or invisible.
+
+    The same content is the same batch and nothing is written; other content is the next batch.
+
+    :param source: ``Files(path)``, ``Query(sql, conn_id=…)``, or the same as a mapping. Path and SQL
+        are templates, rendered for each partition: besides Airflow's own variables they see ``partition``
+        (``key``, ``start``, ``end``). Queries take the binds ``:start :end :cutoff_ts :key``.
+    :param on_source_change: ``new_batch`` (default) or ``fail``, when a partition's source differs from its batch.
+    :param on_empty: ``fail`` (default) or ``skip`` when there is no input.
+    :param keep_batches: Newest batches kept per partition, default 7.
+    """
+
+    template_fields: Sequence[str] = (
+        *PartitionOperator.template_fields,
+        "on_source_change",
+        "on_empty",
+        "keep_batches",
+    )
+    ui_color = "#e8f1fb"
+
+    def __init__(
+        self,
+        *,
+        source: Files | Query | Mapping[str, Any] | None = None,
+        on_source_change: str | None = None,
+        on_empty: str | None = None,
+        keep_batches: int | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.source = source
+        self.on_source_change = on_source_change
+        self.on_empty = on_empty
+        self.keep_batches = keep_batches
+
+    @property
+    def word_fields(self) -> Sequence[str]:
+        return (*self.template_fields, "source")
+
+    def load_spec(self) -> LandSpec | TableSpec:
+        return self.spec_from_words(LandSpec)
+
+    def step(self, spec: LandSpec | TableSpec, assignment: Assignment, context: Context) -> dict[str, Any]:
+        """Land one partition; the pointer that stage_merge takes."""
+        partition, store = assignment.partition, BatchStore(landing_root(spec.landing.root))
+        try:
+            landed = land(
+                self._input(spec, assignment, context),
+                store=store,
+                table=spec.table,
+                partition=partition,
+                on_source_change=spec.landing.on_source_change,
+                cutoff_ts=assignment.cutoff_ts,
+                attempt=str(attempt_of(context, assignment.lane)),
+                created_at=datetime.now(UTC).isoformat(),
+                progress=self._progress(spec.table, partition.key),
+            )
+        except SourceMissingError as missing:
+            if spec.on_empty == "skip":
+                raise AirflowSkipException(missing.headline) from missing
+            raise
+        retain(store, spec.table, partition, spec.landing.keep_batches)
+        pointer = {
+            "table": spec.table,
+            "partition": partition.key,
+            "batch_id": landed.manifest.batch_id,
+            "address": landed.address,
+            "rows": landed.manifest.rows,
+            "bytes": landed.manifest.bytes,
+            "replayed": landed.replayed,
+        }
+        self.log.info("land %s", " ".join(f"{name}={value}" for name, value in pointer.items()))
+        return pointer
+
+    def _input(self, spec: LandSpec | TableSpec, assignment: Assignment, context: Context) -> FilesInput | QueryInput:
+        source, partition = spec.source, assignment.partition
+        if isinstance(source, Files):
+            pattern = self._rendered("source.path", source.path, assignment, context)
+            return find_files(
+                pattern, open_path=lambda text: storage_path(text, source.conn_id), format=source.csv.value()
+            )
+        binds = {
+            "start": partition.start,
+            "end": partition.end,
+            "cutoff_ts": datetime.fromisoformat(assignment.cutoff_ts),
+            "key": partition.key,
+        }
+        sql = self._rendered("source.sql", source.sql, assignment, context)
+        return QueryInput(sql, binds, self.connections.source(source.conn_id))
+
+    def _rendered(self, name: str, template: str, assignment: Assignment, context: Context) -> str:
+        variables: Any = context
+        variables["partition"] = assignment.partition
+        try:
+            return str(self.render_template(template, context))
+        except TemplateError as error:
+            known = (
+                "it may use partition.key, .start, .end, params, var, conn, macros, and what Airflow knows of the run"
+            )
+            raise ArgumentsError(file=f"task {self.task_id!r}", problems=((name, f"{error}; {known}"),)) from None
+
+    def _progress(self, table: str, partition: str) -> Callable[[int, int], None]:
+        """A line in the log every ten seconds of work."""
+        last = time.monotonic()
+
+        def tell(rows: int, size: int) -> None:
+            nonlocal last
+            if time.monotonic() - last >= PROGRESS_SECONDS:
+                last = time.monotonic()
+                self.log.info("land table=%s partition=%s rows=%d bytes=%d so far", table, partition, rows, size)
+
+        return tell

@@ -1,0 +1,104 @@
+"""ValidatePartitionOperator: the second look at what is in the table, and the asset event that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airflow.providers.common.compat.sdk import AirflowSkipException, Asset, Context
+
+from airflow_idempotent.core.manifest import CsvFormat, Manifest
+from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.engine.validate import validate
+from airflow_idempotent.operators.base import PartitionOperator
+from airflow_idempotent.operators.batches import batch_for
+from airflow_idempotent.operators.run import Assignment, attempt_of
+from airflow_idempotent.operators.words import LookSpec
+from airflow_idempotent.plan.build import Load
+from airflow_idempotent.spec.load import LoadSpec, PartitionBy
+
+EVENT_FACTS = ("table", "partition", "batch_id", "effects", "row_count", "digest")
+
+
+class ValidatePartitionOperator(PartitionOperator):
+    """Checks a partition as readers see it, and writes the verdict to the ledger.
+
+    Only when it passes is the asset event of its outlets emitted, with partition, effects and
+    digest. The table is only read. A second run gives the same verdict for the same rows.
+
+    :param conn_id: Airflow connection of the PostgreSQL that holds the table.
+    :param checks: What must hold, as in a spec file: ``[{"unique": ["order_id"]}, {"row_count": {"min": 1}}]``.
+    :param partition_by: How the table's time axis is cut: ``{"column": "order_date", "grain": "day"}``.
+    :param event_time: Column that says when a row happened.
+    :param on_empty: ``fail`` (default) when the partition is empty; otherwise checks are not evaluated.
+    :param lock_timeout: Seconds to wait for another run of the same partition, default 300.
+    :param statement_timeout: Seconds one statement may run; default: the server's setting.
+    :param batch: What land handed on; default: the newest batch below ``root``.
+    """
+
+    template_fields: Sequence[str] = (
+        *PartitionOperator.template_fields,
+        "conn_id",
+        "checks",
+        "partition_by",
+        "event_time",
+        "on_empty",
+        "lock_timeout",
+        "statement_timeout",
+        "batch",
+    )
+    ui_color = "#f4ead2"
+
+    def __init__(
+        self,
+        *,
+        conn_id: str | None = None,
+        checks: Sequence[Any] | None = None,
+        partition_by: Mapping[str, Any] | PartitionBy | None = None,
+        event_time: str | None = None,
+        on_empty: str | None = None,
+        lock_timeout: float | None = None,
+        statement_timeout: float | None = None,
+        batch: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.conn_id = conn_id
+        self.checks = checks
+        self.partition_by = partition_by
+        self.event_time = event_time
+        self.on_empty = on_empty
+        self.lock_timeout = lock_timeout
+        self.statement_timeout = statement_timeout
+        self.batch = batch
+
+    def load_spec(self) -> LoadSpec:
+        return self.spec_from_words(LookSpec)
+
+    def step(self, spec: LoadSpec, assignment: Assignment, context: Context) -> dict[str, Any]:
+        """Look at one partition; the verdict as a pointer."""
+        if assignment.dry_run:
+            raise AirflowSkipException(f"{spec.table} {assignment.partition}: a dry run published nothing")
+        _, manifest = batch_for(spec, assignment.partition, self.batch)
+        receipt = validate(
+            Load(spec, assignment.partition, manifest or _no_batch(spec, assignment.partition)),
+            connect=self.connections.warehouse(spec.conn_id),
+            attempt=attempt_of(context, assignment.lane),
+        )
+        return receipt.as_pointer()
+
+    def done(self, context: Context, pointers: Sequence[Mapping[str, Any]]) -> None:
+        """Tell downstream DAGs what is new: the facts of one partition, or of several under ``partitions``."""
+        events = context.get("outlet_events")
+        facts: list[Any] = [{name: pointer[name] for name in EVENT_FACTS} for pointer in pointers]
+        if not events or not facts:
+            return
+        for outlet in self.outlets:
+            if isinstance(outlet, Asset):
+                events[outlet].extra = facts[0] if len(facts) == 1 else {"partitions": facts}
+
+
+def _no_batch(spec: LoadSpec, partition: Partition) -> Manifest:
+    """What stands for a batch where none has landed: the table is checked, there is nothing to compare it with."""
+    start, end = partition.start.isoformat(), partition.end.isoformat()
+    return Manifest(spec.table, partition.key, "", start, end, CsvFormat(), ())
