@@ -1,0 +1,113 @@
+"""The commands and what each of them takes. Standard library only, so that ``--help`` is there at once."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Callable
+from dataclasses import dataclass
+
+REPROCESS = ("all", "missing", "failed", "stale", "changed")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command. ``module`` holds its function ``run(args, out)``, imported when it is needed."""
+
+    name: str
+    help: str
+    arguments: Callable[[ArgumentParser], None]
+
+    @property
+    def module(self) -> str:
+        return f"airflow_idempotent.cli.{self.name}"
+
+    def describe(self, parser: ArgumentParser) -> None:
+        """Give the parser everything the command takes."""
+        self.arguments(parser)
+        parser.add_argument("--json", action="store_true", help="One JSON document on standard output, nothing else.")
+
+
+def _lint(parser: ArgumentParser) -> None:
+    parser.add_argument("path", metavar="PATH", help="A spec file, or a folder of them.")
+    parser.add_argument("--strict", action="store_true", help="Warnings are findings too.")
+
+
+def _spec(parser: ArgumentParser) -> None:
+    parser.add_argument("spec", metavar="SPEC", help="The YAML file of the table.")
+
+
+def _dsn(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--dsn",
+        metavar="DSN",
+        help="Database of the table, postgresql://user@host:5432/name. Default: AIRFLOW_IDEMPOTENT_DSN.",
+    )
+
+
+def _render(parser: ArgumentParser) -> None:
+    _spec(parser)
+    parser.add_argument("--partition", metavar="KEY", required=True, help="Partition, e.g. 2025-05-01.")
+    _dsn(parser)
+
+
+def _plan(parser: ArgumentParser) -> None:
+    _spec(parser)
+    parser.add_argument("--from-date", metavar="DATE", required=True, help="Begin of the range, a date or an instant.")
+    parser.add_argument("--to-date", metavar="DATE", required=True, help="End of the range, not included.")
+    parser.add_argument(
+        "--reprocess-behavior",
+        choices=REPROCESS,
+        default="all",
+        help="Which partitions of the range, by what the ledger says; all but 'all' and 'changed' need the database.",
+    )
+    _dsn(parser)
+
+
+def _run(parser: ArgumentParser) -> None:
+    _spec(parser)
+    parser.add_argument(
+        "--partition",
+        metavar="KEY",
+        required=True,
+        action="append",
+        dest="partitions",
+        help="Partition; may be repeated.",
+    )
+    _dsn(parser)
+    parser.add_argument(
+        "--source-dsn", metavar="DSN", help="Database of a query source. Default: the one of the table."
+    )
+    parser.add_argument("--root", metavar="DIR", help="Where batches are landed. Default: landing.root of the spec.")
+    parser.add_argument("--skip-unchanged", action="store_true", help="Leave a partition alone whose batch is loaded.")
+    parser.add_argument("--dry-run", action="store_true", help="Do everything, count, and roll back; nothing is kept.")
+    parser.add_argument("--cutoff-ts", metavar="INSTANT", help="Bind :cutoff_ts of a query source. Default: now.")
+    parser.add_argument(
+        "--param",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="What {{ params.NAME }} stands for; may be repeated.",
+    )
+
+
+def _status(parser: ArgumentParser) -> None:
+    parser.add_argument("table", metavar="TABLE", nargs="?", help="Only this table, schema.table.")
+    _dsn(parser)
+
+
+def _schema(parser: ArgumentParser) -> None:
+    parser.add_argument("--markdown", action="store_true", help="The options as a page for people.")
+
+
+COMMANDS = {
+    command.name: command
+    for command in (
+        Command("lint", "Find every problem of a spec file, or of all files of a folder.", _lint),
+        Command("explain", "Say in words what a spec does.", _spec),
+        Command("render", "Show the SQL that loads a partition.", _render),
+        Command("plan", "List the partitions of a range, and why each is in.", _plan),
+        Command("run", "Load partitions: land, stage_merge, validate.", _run),
+        Command("status", "Show what the ledger says of each partition.", _status),
+        Command("schema", "Print the JSON schema of spec files, for editors.", _schema),
+    )
+}

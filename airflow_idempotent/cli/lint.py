@@ -1,0 +1,99 @@
+"""``lint``: every problem of every spec file, and what is allowed but rarely meant."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_idempotent.cli.output import DONE, FINDINGS, USAGE, Output, error_document
+from airflow_idempotent.core.relation import MAX_IDENTIFIER_BYTES
+from airflow_idempotent.errors import IdempotentError, SpecError, UsageError
+from airflow_idempotent.spec.loader import layers, load_file, load_folder
+
+if TYPE_CHECKING:
+    from airflow_idempotent.spec.table import TableSpec
+
+
+def run(args: Namespace, out: Output) -> int:
+    """Check a file, or a folder with all below it."""
+    specs, broken = _load(Path(args.path))
+    if not specs and not broken:
+        raise UsageError(
+            command="lint", reason=f"{args.path!r} holds no spec file", hint="A spec is a .yaml or .yml file."
+        )
+    warnings = {str(path): list(_warnings(path, spec)) for path, spec in specs.items()}
+    errors = list({id(error): error for error in broken.values()}.values())
+    out.document(
+        {
+            "files": len(specs) + len(broken),
+            "errors": [error_document(error) for error in errors],
+            "warnings": [
+                {"file": file, "path": path, "message": text}
+                for file, found in warnings.items()
+                for path, text in found
+            ],
+        }
+    )
+    for error in errors:
+        out.say(_without_advice(error), "")
+    for file, found in warnings.items():
+        if found:
+            out.say(f"{file}: {_count(len(found), 'warning')}", *(f"  - {path}: {text}" for path, text in found), "")
+    total = sum(map(len, warnings.values()))
+    out.say(
+        f"{_count(len(specs) + len(broken), 'file')}, {_count(len(broken), 'broken file')}, {_count(total, 'warning')}"
+    )
+    if not specs and all(_unreadable(error) for error in errors):
+        return USAGE
+    return FINDINGS if errors or (args.strict and total) else DONE
+
+
+def _load(path: Path) -> tuple[dict[Path, TableSpec], dict[Path, IdempotentError]]:
+    if not path.exists():
+        raise UsageError(
+            command="lint", reason=f"there is no {str(path)!r}", hint="Name a spec file or a folder of them."
+        )
+    if path.is_dir():
+        return load_folder(path)
+    try:
+        return {path: load_file(path)}, {}
+    except SpecError as error:
+        return {}, {path: error}
+
+
+def _warnings(path: Path, spec: TableSpec) -> Iterator[tuple[str, str]]:
+    """What is allowed but rarely meant, as (option, text)."""
+    if not spec.version:
+        yield "version", "none is given, so whichever batch is loaded last wins, also when it is the older one"
+    if not spec.checks:
+        yield "checks", "none is given, so any rows are published; begin with 'row_count: {min: 1}'"
+    if not spec.partition_column:
+        yield "partition_by.column", "none is given, so 'validate' cannot recount a partition of the table"
+    below, own = layers(path)
+    table: Any = own.get("table", below.get("table", ""))
+    names = [("table", part.strip('"')) for part in re.findall(r'"(?:[^"]|"")+"|[^."]+', str(table))]
+    names += [(f"columns.{number}.name", column.name) for number, column in enumerate(spec.columns)]
+    for option, name in names:
+        if (size := len(name.encode())) > MAX_IDENTIFIER_BYTES:
+            yield option, f"{name!r} has {size} bytes, PostgreSQL cuts names at {MAX_IDENTIFIER_BYTES}"
+
+
+def _unreadable(error: IdempotentError) -> bool:
+    return isinstance(error, SpecError) and all(
+        text.startswith(("cannot be read", "not YAML")) for _, text in error.problems
+    )
+
+
+def _without_advice(error: IdempotentError) -> str:
+    """The error without 'then: airflow-idempotent lint', which is what was just done."""
+    if not isinstance(error, SpecError):
+        return str(error)
+    count = _count(len(error.problems), "problem")
+    return "\n".join([f"{error.file}: {count}", *(f"  - {line}" for line in error.details)])
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

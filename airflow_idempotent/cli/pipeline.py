@@ -1,0 +1,168 @@
+"""One partition from source to verdict: land, stage_merge, validate, by the engine that Airflow uses."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any, BinaryIO
+
+from airflow_idempotent.core.manifest import Manifest, Part
+from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.step import Attempt, Receipt, State
+from airflow_idempotent.engine.attempts import Connect
+from airflow_idempotent.engine.stage_merge import stage_merge
+from airflow_idempotent.engine.states import known_partitions
+from airflow_idempotent.engine.validate import validate
+from airflow_idempotent.errors import SourceMissingError
+from airflow_idempotent.landing.inputs import FilesInput, QueryInput
+from airflow_idempotent.landing.land import Landed, land
+from airflow_idempotent.landing.retention import retain
+from airflow_idempotent.landing.store import BatchStore
+from airflow_idempotent.plan.build import Load
+from airflow_idempotent.spec.load import LoadSpec
+
+Progress = Callable[[str, int, int, int], None]
+"""Told (step, rows, bytes, bytes in all); what is not known is 0."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a partition so far: each step that is done has its proof. ``seconds`` is per step."""
+
+    partition: str
+    landed: Landed | None = None
+    published: Receipt | None = None
+    validated: Receipt | None = None
+    skipped: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for programs."""
+        landed, published, validated = self.landed, self.published, self.validated
+        document: dict[str, Any] = {"partition": self.partition, "skipped": self.skipped}
+        if landed:
+            manifest = landed.manifest
+            document["landed"] = {"batch_id": manifest.batch_id, "rows": manifest.rows, "bytes": manifest.bytes}
+            document["landed"] |= {"address": landed.address, "replayed": landed.replayed}
+        document["published"] = published.as_pointer() if published else None
+        document["state"] = str(validated.state) if validated else published and str(published.state)
+        document["checks"] = [asdict(check) for check in (validated or published).checks] if published else []
+        return document | {"seconds": {step: round(spent, 3) for step, spent in self.seconds.items()}}
+
+
+def load_partition(
+    spec: LoadSpec,
+    partition: Partition,
+    source: FilesInput | QueryInput,
+    *,
+    store: BatchStore,
+    connect: Connect,
+    cutoff_ts: str = "",
+    created_at: str = "",
+    skip_unchanged: bool = False,
+    dry_run: bool = False,
+    attempt: Attempt | None = None,
+    progress: Progress | None = None,
+    outcome: Outcome | None = None,
+) -> Outcome:
+    """Land, load and validate one partition.
+
+    Other partitions and keys are left alone. A second run lands the same batch and writes no row.
+    A dry run rolls the load back and validates nothing; give it a ``store`` of its own. ``outcome``
+    is filled on the way, so that it tells how far things came when an error is raised.
+
+    Raises:
+        IdempotentError: see each; what was committed before stays, the rest is as it was.
+    """
+    done = outcome if outcome is not None else Outcome(partition.key)
+    told: Progress = progress or _nobody
+    try:
+        with _timed(done, "land"):
+            done.landed = land(
+                source,
+                store=store,
+                table=spec.table,
+                partition=partition,
+                on_source_change=spec.landing.on_source_change,
+                cutoff_ts=cutoff_ts,
+                attempt=str(attempt or ""),
+                created_at=created_at,
+                progress=lambda rows, size: told("land", rows, size, 0),
+            )
+    except SourceMissingError:
+        if spec.on_empty != "skip":
+            raise
+        done.skipped = "no input, and on_empty is skip"
+        return done
+    load = Load(spec, partition, done.landed.manifest, skip_unchanged)
+    with _timed(done, "stage_merge"):
+        batches = Watched(store, told, load.manifest.bytes)
+        done.published = stage_merge(load, connect=connect, batches=batches, attempt=attempt, dry_run=dry_run)
+    if dry_run:
+        return done
+    retain(store, spec.table, partition, spec.landing.keep_batches)
+    if done.published.replayed and _is_validated(load, connect):
+        done.skipped = "this batch is loaded and validated under this spec"
+        return done
+    with _timed(done, "validate"):
+        told("validate", 0, 0, 0)
+        done.validated = validate(load, connect=connect, attempt=attempt)
+    return done
+
+
+def _is_validated(load: Load, connect: Connect) -> bool:
+    start, end = load.partition.start, load.partition.end
+    known = known_partitions(connect, load.spec.table, start, end).get(load.partition.key)
+    return known is not None and known.state is State.VALIDATED
+
+
+class Watched:
+    """Opens landed parts and tells how much of them was read."""
+
+    def __init__(self, store: BatchStore, progress: Progress, size: int) -> None:
+        self._store, self._progress, self._size = store, progress, size
+        self._read = 0
+
+    def open_part(self, manifest: Manifest, part: Part) -> BinaryIO:
+        """The bytes of a part, watched."""
+        return _WatchedFile(self._store.open_part(manifest, part), self._add)  # type: ignore[return-value]
+
+    def _add(self, count: int) -> None:
+        self._read += count
+        self._progress("stage_merge", 0, self._read, self._size)
+
+
+class _WatchedFile(io.RawIOBase):
+    def __init__(self, raw: Any, told: Callable[[int], None]) -> None:
+        self._raw, self._told = raw, told
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._raw.read(size)
+        self._told(len(data))
+        return data
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _timed:
+    """Writes down how long a step took, also when it fails."""
+
+    def __init__(self, outcome: Outcome, step: str) -> None:
+        self._outcome, self._step = outcome, step
+
+    def __enter__(self) -> None:
+        self._started = time.monotonic()
+
+    def __exit__(self, *error: object) -> None:
+        self._outcome.seconds[self._step] = time.monotonic() - self._started
+
+
+def _nobody(step: str, rows: int, size: int, of: int) -> None:
+    """Nobody asked for progress."""

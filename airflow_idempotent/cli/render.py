@@ -1,0 +1,159 @@
+"""``render``: the SQL that will load a partition, action by action, exactly as it will be sent."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_idempotent.cli.connection import Connect, connector, shown_dsn
+from airflow_idempotent.cli.files import load_spec, partition_of
+from airflow_idempotent.cli.output import DONE, Output
+from airflow_idempotent.core.actions import Action, EnsureChild, UpsertRows
+from airflow_idempotent.core.columns import TableShape
+from airflow_idempotent.core.manifest import CsvFormat, Manifest, Part, batch_id
+from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.step import Step
+from airflow_idempotent.engine.ledger import locks_of
+from airflow_idempotent.engine.session import Session
+from airflow_idempotent.plan.build import Load, build_step, created_shape
+from airflow_idempotent.spec.source import Files
+from airflow_idempotent.spec.table import TableSpec
+from airflow_idempotent.sql import ledger, merge
+from airflow_idempotent.sql.compiler import compile_action
+from airflow_idempotent.sql.create import child_of
+from airflow_idempotent.sql.statement import Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """One action and its statements, in order. ``transaction`` is ``prepare`` or ``load``."""
+
+    transaction: str
+    action: str
+    does: str
+    statements: tuple[Statement, ...]
+
+
+def run(args: Namespace, out: Output) -> int:
+    """Print the SQL of one partition; with a database, for the table as it is there."""
+    spec = load_spec(args.spec)
+    partition = partition_of(spec, args.partition, command="render")
+    shape = _shape(spec, connector(args.dsn, command="render")) if args.dsn else None
+    step = build_step(Load(spec, partition, assumed_manifest(spec, partition, shape)), shape)
+    rendered = list(render(step))
+    source = f"as it is in {shown_dsn(args.dsn)}" if shape else "as created from 'columns'"
+    columns = step.manifest.parts[0].columns
+    out.document(
+        {
+            "table": spec.table,
+            "partition": partition.key,
+            "target": source,
+            "columns": columns,
+            "actions": list(map(_document, rendered)),
+        }
+    )
+    out.say(*_heading(spec, partition, source, columns), *_text(step, rendered))
+    return DONE
+
+
+def assumed_manifest(spec: TableSpec, partition: Partition, shape: TableShape | None) -> Manifest:
+    """The manifest of a batch of one part that has the columns of the spec, else those of the table."""
+    target = shape or created_shape(spec)
+    columns = spec.column_names or tuple(column.name for column in target.columns if column.writable)
+    form = spec.source.csv.value() if isinstance(spec.source, Files) else CsvFormat()
+    part = Part("part-00000.csv", 0, 0, "", columns)
+    return Manifest(spec.table, partition.key, batch_id(partition.compact, 1), "", "", form, (part,))
+
+
+def render(step: Step) -> Iterator[Rendered]:
+    """Every action of a step with the statements the engine sends for it, in order."""
+    for transaction, actions in (("prepare", step.prepare), ("load", step.actions)):
+        for action in actions:
+            does = textwrap.dedent("    " + (type(action).__doc__ or "")).replace("``", "'").strip()
+            yield Rendered(transaction, action_name(action), does, tuple(_statements(action, step)))
+
+
+def action_name(action: Action) -> str:
+    """``UpsertRows`` as golden files and logs write it: ``upsert_rows``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(action).__name__).lower()
+
+
+def _statements(action: Action, step: Step) -> Iterator[Statement]:
+    """What the compiler gives, and what the engine puts around it."""
+    compiled = compile_action(action, step.target)
+    match action:
+        case EnsureChild():
+            yield child_of(action)
+            yield from compiled
+        case UpsertRows():
+            if step.exclusive:
+                yield merge.repeated_keys(action)
+            yield from (merge.SAVEPOINT, *compiled, merge.READ_COUNTERS, merge.DROP_COUNTERS)
+        case _:
+            yield from compiled
+
+
+def _shape(spec: TableSpec, connect: Connect) -> TableShape | None:
+    with closing(connect()) as connection:
+        session = Session(connection)
+        with session.transaction():
+            return session.shape(spec.relation)
+
+
+def _heading(spec: TableSpec, partition: Partition, source: str, columns: tuple[str, ...]) -> list[str]:
+    lines = [
+        f"{spec.table} {partition.key}: what stage_merge sends, in this order.",
+        f"Target: {source}.",
+        f"Batch: assumed to have the columns {', '.join(columns)}.",
+        "%(name)s is a bind: its value travels beside the text, never in it.",
+    ]
+    return [line for text in lines for line in _comment(text)]
+
+
+def _text(step: Step, rendered: list[Rendered]) -> Iterator[str]:
+    table, partition = locks_of(step.table, step.partition.key)
+    shared = ledger.LOCK if step.exclusive else ledger.LOCK_SHARED
+    locks = {
+        "prepare": [(Statement(ledger.LOCK, {"key": table}), "Keep every other run of the table out.")],
+        "load": [
+            (Statement(shared, {"key": table}), "Keep other writers of the table out: no index keeps its key unique." if step.exclusive else "Let other partitions be loaded, but no swap."),
+            (Statement(ledger.LOCK, {"key": partition}), "Keep other runs of the partition out."),
+        ],
+    }  # fmt: skip
+    for transaction in dict.fromkeys(item.transaction for item in rendered):
+        yield from ("", "BEGIN;")
+        for lock, why in locks[transaction]:
+            yield from ("", f"-- {why}", *_statement(lock))
+        for number, item in enumerate((item for item in rendered if item.transaction == transaction), start=1):
+            yield from ("", f"-- {number}. {item.action}", *_comment(item.does))
+            for statement in item.statements:
+                yield from _statement(statement)
+        if transaction == "load":
+            yield from (
+                "",
+                *_comment(
+                    "Effects, digest and check results go to airflow_idempotent.events, in this same transaction."
+                ),
+            )
+        yield "COMMIT;"
+
+
+def _statement(statement: Statement) -> Iterator[str]:
+    if statement.binds:
+        yield "-- binds: " + ", ".join(f"{name} = {value!s}" for name, value in statement.binds.items())
+    yield statement.pretty + ";"
+
+
+def _comment(text: str) -> list[str]:
+    paragraphs = text.split("\n\n")
+    return [f"-- {line}" for text in paragraphs for line in textwrap.wrap(" ".join(text.split()), 100)]
+
+
+def _document(item: Rendered) -> dict[str, Any]:
+    statements = [{"sql": statement.sql.strip(), "binds": dict(statement.binds)} for statement in item.statements]
+    return {"transaction": item.transaction, "action": item.action, "does": item.does, "statements": statements}

@@ -1,0 +1,131 @@
+"""``run``: load partitions outside Airflow, by the same engine."""
+
+from __future__ import annotations
+
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from airflow_idempotent.cli.connection import connector, source_connector
+from airflow_idempotent.cli.files import instant, load_spec, partition_of
+from airflow_idempotent.cli.output import DATABASE, DONE, Output, error_document, exit_code, megabytes
+from airflow_idempotent.cli.pipeline import Outcome, load_partition
+from airflow_idempotent.cli.progress import Bar
+from airflow_idempotent.cli.sources import landing_root, source_of
+from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.errors import IdempotentError, UsageError
+from airflow_idempotent.landing.store import BatchStore
+from airflow_idempotent.spec.table import TableSpec
+
+Failures = dict[str, IdempotentError]
+
+
+def run(args: Namespace, out: Output) -> int:
+    """Load each partition; one that fails does not stop the others, a database that is away does."""
+    spec = load_spec(args.spec)
+    partitions = [partition_of(spec, key, command="run") for key in dict.fromkeys(args.partitions)]
+    outcomes: list[Outcome] = []
+    failures: Failures = {}
+    with _store(spec, args) as store:
+        load = _loader(spec, args, store, silent=out.as_json)
+        out.say(spec.table + (", dry run: everything is rolled back" if args.dry_run else ""))
+        for partition in partitions:
+            outcomes.append(outcome := Outcome(partition.key))
+            try:
+                load(partition, outcome)
+            except IdempotentError as error:
+                failures[partition.key] = error
+            out.say(*_lines(outcome, partition.key in failures))
+            if (failed := failures.get(partition.key)) and out.complain(failed) == DATABASE:
+                break
+    out.document(_document(spec, outcomes, failures))
+    return max(map(exit_code, failures.values()), default=DONE)
+
+
+@contextmanager
+def _store(spec: TableSpec, args: Namespace) -> Iterator[BatchStore]:
+    """Where batches go: below the landing root, or, for a dry run, into a folder that is gone afterwards."""
+    if not args.dry_run:
+        yield BatchStore(landing_root(spec, args.root))
+        return
+    with tempfile.TemporaryDirectory(prefix="airflow-idempotent-dry-run-") as folder:
+        yield BatchStore(Path(folder))
+
+
+def _loader(spec: TableSpec, args: Namespace, store: BatchStore, *, silent: bool) -> Any:
+    """A function that loads one partition into an outcome, with all that the command line says."""
+    now = datetime.now(UTC)
+    cutoff = instant(args.cutoff_ts, spec.timezone, option="--cutoff-ts", command="run") if args.cutoff_ts else now
+    params = dict(map(_param, args.param))
+    connect = connector(args.dsn, command="run")
+    find = partial(source_of, spec, cutoff_ts=cutoff, params=params, connect=source_connector(args.source_dsn, connect))
+
+    def load(partition: Partition, outcome: Outcome) -> None:
+        with Bar(spec.table, partition.key, silent=silent) as bar:
+            load_partition(
+                spec,
+                partition,
+                find(partition),
+                store=store,
+                connect=connect,
+                cutoff_ts=cutoff.astimezone(UTC).isoformat(),
+                created_at=now.isoformat(),
+                skip_unchanged=args.skip_unchanged,
+                dry_run=args.dry_run,
+                progress=bar,
+                outcome=outcome,
+            )
+
+    return load
+
+
+def _param(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise UsageError(
+            command="run", reason=f"--param {text!r} has no value", hint="Write it like --param region=eu."
+        )
+    return name, value
+
+
+def _lines(outcome: Outcome, failed: bool) -> Iterator[str]:
+    """What became of one partition, for people."""
+    said = list(_facts(outcome)) or (["nothing was done"] if failed else [])
+    for number, line in enumerate(said):
+        yield f"{outcome.partition if number == 0 else '':<{len(outcome.partition)}}  {line}"
+
+
+def _facts(outcome: Outcome) -> Iterator[str]:
+    seconds = {step: f", {spent:.1f} s" for step, spent in outcome.seconds.items()}
+    if landed := outcome.landed:
+        manifest = landed.manifest
+        verb = "found landed" if landed.replayed else "landed"
+        yield f"{verb}: batch {manifest.batch_id}, {manifest.rows:,} rows, {megabytes(manifest.bytes)}{seconds['land']}"
+    if published := outcome.published:
+        verb = "found loaded" if published.replayed else "would load" if published.dry_run else "loaded"
+        yield f"{verb}: {published.effects}{seconds['stage_merge']}"
+    if validated := outcome.validated:
+        verdicts = [str(check.verdict) for check in validated.checks]
+        counts = ", ".join(
+            f"{verdicts.count(verdict)} {verdict.replace('_', ' ')}" for verdict in dict.fromkeys(verdicts)
+        )
+        yield f"validated: {counts}{seconds['validate']}"
+        yield from (f"  {check.verdict}: {check}" for check in validated.checks if check.verdict == "warned")
+    if outcome.skipped:
+        yield f"skipped: {outcome.skipped}"
+
+
+def _document(spec: TableSpec, outcomes: list[Outcome], failures: Failures) -> dict[str, Any]:
+    """Every partition that was tried; the first error is repeated at the top, where it always is."""
+    found: list[dict[str, Any]] = []
+    for outcome in outcomes:
+        failed = failures.get(outcome.partition)
+        found.append(outcome.as_dict() | (error_document(failed) if failed else {}))
+    first = next(iter(failures.values()), None)
+    top = {"error": type(first).__name__, "message": str(first)} if first else {}
+    return {"table": spec.table, **top, "partitions": found}

@@ -1,0 +1,84 @@
+"""What to land for a partition outside Airflow: templates rendered, files found, a query with its binds."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.errors import UsageError
+from airflow_idempotent.landing.inputs import FilesInput, QueryInput, find_files
+from airflow_idempotent.spec.source import Files
+from airflow_idempotent.spec.table import TableSpec
+
+ROOT_VARIABLE = "AIRFLOW__IDEMPOTENT__LANDING_ROOT"
+
+
+def source_of(
+    spec: TableSpec,
+    partition: Partition,
+    *,
+    cutoff_ts: datetime,
+    params: Mapping[str, str],
+    connect: Callable[[], Any],
+) -> FilesInput | QueryInput:
+    """What the partition is made of, as it is now. ``connect`` opens the database of a query.
+
+    Raises:
+        UsageError: a template needs a name that only Airflow knows.
+    """
+    source = spec.source
+    names = {"partition": partition, "params": params}
+    if isinstance(source, Files):
+        pattern = rendered(source.path, names, option="source.path")
+        return find_files(pattern, open_path=open_path, format=source.csv.value())
+    binds = {"start": partition.start, "end": partition.end, "cutoff_ts": cutoff_ts, "key": partition.key}
+    return QueryInput(rendered(source.sql, names, option="source.sql"), binds, connect)
+
+
+def rendered(text: str, names: Mapping[str, Any], *, option: str) -> str:
+    """A template with its names filled in. It runs in a sandbox: it can read them, and nothing else.
+
+    Raises:
+        UsageError: it is no template, or needs what is not there.
+    """
+    if "{{" not in text and "{%" not in text:
+        return text
+    from jinja2 import StrictUndefined, TemplateError, meta
+    from jinja2.sandbox import SandboxedEnvironment
+
+    environment = SandboxedEnvironment(undefined=StrictUndefined)
+    try:
+        if missing := sorted(meta.find_undeclared_variables(environment.parse(text)) - names.keys()):
+            hint = "Write {{ partition.key }}, {{ partition.start }} or {{ params.… }}, or load it by Airflow."
+            needs = ", ".join(map(repr, missing))
+            raise UsageError(command="run", reason=f"{option} needs {needs}, which only Airflow knows", hint=hint)
+        return environment.from_string(text).render(names)
+    except TemplateError as error:
+        hint = "Pass it as --param NAME=VALUE." if "params" in text else "Correct the template in the spec."
+        raise UsageError(command="run", reason=f"{option} {text!r}: {error}", hint=hint) from None
+
+
+def landing_root(spec: TableSpec, given: str | None) -> Any:
+    """The path below which batches are landed.
+
+    Raises:
+        UsageError: nothing names it.
+    """
+    root = given or spec.landing.root or os.environ.get(ROOT_VARIABLE, "")
+    if not root:
+        hint = f"Pass --root DIR, or set landing.root in the spec or {ROOT_VARIABLE} in the environment."
+        raise UsageError(command="run", reason="there is no folder to land batches in", hint=hint)
+    return open_path(root)
+
+
+def open_path(address: str) -> Any:
+    """A path on this machine, or in an object store when the address is a URL."""
+    if "://" not in address:
+        return pathlib.Path(address)
+    from upath import UPath
+
+    return UPath(address)

@@ -1,0 +1,233 @@
+"""A spec in words: what will happen to its table, and what will not. Pure: no clock, no database, no files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from airflow_idempotent.core.manifest import batch_folder, batch_id
+from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.spec.fingerprint import fingerprint
+from airflow_idempotent.spec.source import Files
+from airflow_idempotent.spec.table import PRESETS, TableSpec
+
+DEFAULT_ROOT = "<landing_root>"
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One thing a user may ask. ``inherited`` are the options behind the answer that ``defaults.yml`` gave."""
+
+    name: str
+    text: str
+    inherited: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a spec means, topic by topic."""
+
+    table: str
+    fingerprint: str
+    topics: tuple[Topic, ...]
+
+    def __getitem__(self, name: str) -> str:
+        return next(topic.text for topic in self.topics if topic.name == name)
+
+
+# Topic, the options it speaks of.
+_OPTIONS = {
+    "description": ("description",),
+    "dag": ("dag_id", "owner", "tags", "pool", "retries", "retry_delay", "max_active_runs"),
+    "schedule": ("schedule", "timezone", "catchup"),
+    "partitions": ("partition_by", "event_time", "start_date", "end_date", "timezone"),
+    "source": ("source",),
+    "landing": ("landing",),
+    "target": ("table", "conn_id", "columns", "fillfactor", "lock_timeout", "statement_timeout"),
+    "key": ("unique_key",),
+    "conflict": ("version",),
+    "strategy": ("strategy",),
+    "late data": ("late_data",),
+    "bad data": ("checks",),
+    "empty partition": ("on_empty",),
+    "schema change": ("on_schema_change",),
+    "backfill": ("backfill",),
+}
+
+
+def explain(spec: TableSpec, inherited: Collection[str] = ()) -> Explanation:
+    """The spec in words. ``inherited`` are the dotted names of the options that ``defaults.yml`` gave."""
+    topics = []
+    for name, text in _topics(spec):
+        options = _OPTIONS.get(name, ())
+        given = tuple(option for option in inherited if option.split(".")[0] in options)
+        topics.append(Topic(name, text, given))
+    return Explanation(spec.table, fingerprint(spec), tuple(topics))
+
+
+def inherited_options(defaults: Mapping[str, Any], own: Mapping[str, Any], above: str = "") -> tuple[str, ...]:
+    """The dotted names of options that the file leaves to ``defaults.yml``."""
+    found: list[str] = []
+    for name, value in defaults.items():
+        if name not in own:
+            found.append(above + name)
+        elif isinstance(value, Mapping) and isinstance(own[name], Mapping):
+            found += inherited_options(value, own[name], f"{above}{name}.")
+    return tuple(found)
+
+
+def _topics(spec: TableSpec) -> Iterator[tuple[str, str]]:
+    if spec.description:
+        yield "description", spec.description
+    yield "dag", _dag(spec)
+    yield "schedule", _schedule(spec)
+    yield "partitions", _partitions(spec)
+    yield "source", _source(spec)
+    yield "landing", _landing(spec)
+    yield "target", _target(spec)
+    yield "key", f"{_listed(spec.unique_key)} tell which row is which." if spec.unique_key else "None."
+    yield "conflict", _conflict(spec)
+    yield "strategy", f"{spec.strategy.kind}: {_first_paragraph(spec.strategy)}"
+    yield "re-run", _rerun(spec)
+    yield "late data", _late(spec)
+    yield "bad data", _bad(spec)
+    yield (
+        "NULL key",
+        "A batch with NULL in a column of the key is refused whole, naming column and count; nothing is loaded.",
+    )
+    yield "empty partition", _EMPTY[spec.on_empty]
+    yield "schema change", _SCHEMA[spec.on_schema_change]
+    yield "backfill", _backfill(spec)
+
+
+def _dag(spec: TableSpec) -> str:
+    tags = f", tags {', '.join(spec.tags)}" if spec.tags else ""
+    pool = f", pool {spec.pool}" if spec.pool else ""
+    retries = f"{spec.retries} retries, the first after {_seconds(spec.retry_delay)}" if spec.retries else "no retries"
+    return f"{spec.id}, owner {spec.owner}{tags}{pool}; {retries}; scheduled runs at once: {spec.max_active_runs}."
+
+
+def _schedule(spec: TableSpec) -> str:
+    if not spec.schedule:
+        return "None: runs are triggered by hand or by a backfill."
+    if spec.schedule.startswith("P"):
+        timetable = f"DeltaDataIntervalTimetable({spec.schedule})"
+    else:
+        cron = PRESETS[spec.schedule][0] if spec.schedule in PRESETS else spec.schedule
+        timetable = f'CronDataIntervalTimetable("{cron}", timezone="{spec.timezone}")'
+    missed = "are run" if spec.catchup else "are left out"
+    return f"{spec.schedule} as {timetable}; a run starts when its interval has ended; missed intervals {missed}."
+
+
+def _partitions(spec: TableSpec) -> str:
+    first = spec.grain.partition(spec.begin, spec.timezone)
+    last = spec.grain.partition(spec.end - timedelta(microseconds=1), spec.timezone) if spec.end else None
+    until = f"the last is {last.key}" if last else "no end"
+    column = spec.partition_column
+    belongs = f"a row belongs where its {column} lies" if column else "no column says where a row belongs"
+    declared = (
+        "; the table is PARTITION BY RANGE, with one child table per partition" if spec.partition_by.declarative else ""
+    )
+    bounds = f"half-open: {first.start.isoformat()} <= t < {first.end.isoformat()}"
+    return (
+        f"One per {spec.grain} in {spec.timezone}, the first is {first.key} ({bounds}), {until}; {belongs}{declared}."
+    )
+
+
+def _source(spec: TableSpec) -> str:
+    source = spec.source
+    if isinstance(source, Files):
+        csv = source.csv
+        return f"Files {source.path} ({source.format}, {csv.encoding}, delimiter {csv.delimiter!r}, NULL is unquoted {csv.null!r})."
+    return f"A query over connection {source.conn_id}: {' '.join(source.sql.split())}"
+
+
+def _landing(spec: TableSpec) -> str:
+    first = spec.grain.partition(spec.begin, spec.timezone)
+    root = (spec.landing.root or DEFAULT_ROOT).rstrip("/")
+    folder = batch_folder(spec.table, first.key, batch_id(first.compact, 1))
+    changed = {"new_batch": "lands as the next batch", "fail": "is refused"}[spec.landing.on_source_change]
+    kept = spec.landing.keep_batches
+    return f"{root}/{folder}/part-00000.csv, then _manifest.json as the commit point. Other content {changed}; the newest {kept} stay."
+
+
+def _target(spec: TableSpec) -> str:
+    if spec.columns:
+        made = f"created with {len(spec.columns)} columns when it does not exist"
+    else:
+        made = "must exist, since the spec has no columns"
+    return f"{spec.table} over connection {spec.conn_id}; {made}. One transaction per partition; it waits {_seconds(spec.lock_timeout)} for a lock."
+
+
+def _conflict(spec: TableSpec) -> str:
+    if not spec.version:
+        return "No version: of two rows of one key the one of the batch that is loaded last wins; inside a batch, the row's content decides."
+    equal = "equal ones are decided by the row's content, so that the order of loading never matters"
+    return f"{_listed(spec.version)}: the greatest wins, NULL is lowest; {equal}."
+
+
+def _rerun(spec: TableSpec) -> str:
+    again = (
+        "The same source gives the same batch, and loading it again writes nothing: 0 inserted, 0 updated, 0 deleted"
+    )
+    older = (
+        "An older batch changes nothing either: its rows are stale."
+        if spec.version
+        else "An older batch would win again."
+    )
+    return f"{again}. {older} Other partitions and keys are left alone."
+
+
+def _late(spec: TableSpec) -> str:
+    count = spec.late_data.lookback
+    reads = (
+        f"Each scheduled run reads the {count} partition(s) before its own again"
+        if count
+        else "Scheduled runs do not look back (late_data.lookback is 0)"
+    )
+    return f"{reads}; a corrected file becomes a new batch when its partition is run again."
+
+
+def _bad(spec: TableSpec) -> str:
+    if not spec.checks:
+        return "No checks: every batch that PostgreSQL accepts is published. validate still compares table, manifest and ledger."
+    gates = [check.label for check in spec.checks if check.severity == "error"]
+    warns = [check.label for check in spec.checks if check.severity == "warn"]
+    lines = []
+    if gates:
+        lines.append(f"Nothing is published unless all hold: {'; '.join(gates)}.")
+    if warns:
+        lines.append(f"Recorded only: {'; '.join(warns)}.")
+    return " ".join(lines) + " A value that PostgreSQL cannot read refuses the batch, naming file, line and column."
+
+
+def _backfill(spec: TableSpec) -> str:
+    per_task, at_once = spec.backfill.partitions_per_task, spec.backfill.max_active_tasks
+    return f"{per_task} partition(s) per task, at most {at_once} tasks of this table at once."
+
+
+def _first_paragraph(value: object) -> str:
+    return " ".join((type(value).__doc__ or "").split("\n\n")[0].split())
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(names)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:g} s"
+
+
+_EMPTY = {
+    "fail": "Refused: no input fails at landing, no rows fail at validation.",
+    "skip": "Skipped: the table stays as it is.",
+    "publish_empty": "Published as empty.",
+}
+_SCHEMA = {
+    "fail": "Columns of the batch that the target lacks refuse it, with the columns there are.",
+    "ignore": "Columns of the batch that the target lacks are left out.",
+}
+
+__all__ = ["Explanation", "Partition", "Topic", "explain", "inherited_options"]
