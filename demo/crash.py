@@ -32,9 +32,8 @@ create trigger demo_hold after insert or update on {table}
 
 # The load that waits in the trigger, and the port from which its worker is connected.
 HELD = """
-select pid, application_name, client_port,
-       (select count(*) from pg_locks where pg_locks.pid = a.pid and locktype = 'advisory' and granted) as locks
-from pg_stat_activity a
+select pid, application_name, client_port
+from pg_stat_activity
 where wait_event = 'PgSleep' and datname = current_database()
 """
 
@@ -45,8 +44,12 @@ class HeldLoad:
 
     session: int
     application: str
-    advisory_locks: int
     worker: psutil.Process
+
+    @property
+    def title(self) -> str:
+        """What ``ps`` shows for the worker."""
+        return " ".join(self.worker.cmdline()).strip()
 
 
 class Hold:
@@ -78,7 +81,7 @@ class Hold:
         worker = processes.client_of(row["client_port"], server=self.connection.info.port)
         if worker is None:
             raise DemoError(f"no process of ours is connected from port {row['client_port']}, as the load is")
-        return HeldLoad(row["pid"], row["application_name"], row["locks"], worker)
+        return HeldLoad(row["pid"], row["application_name"], worker)
 
     def wait_for_end_of(self, load: HeldLoad) -> None:
         """Wait until the database has noticed that the worker is gone, and rolled back."""

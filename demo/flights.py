@@ -14,7 +14,7 @@ import importlib.util
 import io
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
@@ -106,7 +106,7 @@ def as_csv(rows: list[Row], *, header: bool) -> str:
     return text.getvalue()
 
 
-def expected_image(timetables: list[Day], actuals: list[Day]) -> str:
+def expected_image(timetables: Sequence[Day], actuals: Sequence[Day]) -> str:
     """Return the whole table, as sorted CSV lines, after these deliveries: per key the newest row."""
     newest = {tuple(row[name] for name in KEY): row for day in timetables for row in day.timetable}
     newest |= {tuple(row[name] for name in KEY): row for day in actuals for row in day.actual}

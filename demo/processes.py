@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,10 +75,8 @@ def _tree(root: psutil.Process) -> list[psutil.Process]:
 
 
 def _send(process: psutil.Process, number: signal.Signals) -> None:
-    try:
+    with suppress(psutil.NoSuchProcess):
         process.send_signal(number)
-    except psutil.NoSuchProcess:
-        pass
 
 
 def free_port() -> int:

@@ -25,8 +25,8 @@ class Progress:
 
     @property
     def runs_done(self) -> int:
-        """Runs that have ended, well or not."""
-        return sum(state in {"success", "failed"} for state in self.runs.values())
+        """Runs that have ended well."""
+        return sum(state == "success" for state in self.runs.values())
 
 
 class Airflow:
@@ -49,7 +49,7 @@ class Airflow:
             if errors := self._get("/api/v2/importErrors")["import_errors"]:
                 raise DemoError("Airflow cannot import the DAG file:\n" + errors[0]["stack_trace"])
             found = self._get("/api/v2/dags", dag_id_pattern=self.dag_id, exclude_stale="true")["dags"]
-            return any(dag["dag_id"] == self.dag_id for dag in found)
+            return bool(found and self._get(f"{self.dag}/dagVersions")["total_entries"])
 
         self.servers.wait_for(f"DAG {self.dag_id!r} appears", look)
 
@@ -60,20 +60,20 @@ class Airflow:
         return list(after.static_order())[::-1]
 
     def follow(self, days: set[str], timeout_s: float = 240.0) -> Iterator[Progress]:
-        """Yield the progress of the runs of these logical dates (``YYYY-MM-DD``) until all have ended.
+        """Yield the progress of the runs of these logical dates (``YYYY-MM-DD``) until all have ended well.
 
         Raises:
-            DemoError: a run failed (with the tasks that did, and their last log lines), or the time is over.
+            DemoError: a run failed (with the tasks that did, and what their logs say), or the time is over.
         """
         deadline = time.monotonic() + timeout_s
         while (now := self._progress(days)).runs_done < len(days):
             yield now
+            if failed := [run for run, state in now.runs.items() if state == "failed"]:
+                raise DemoError("\n".join(self._why(failed)))
             if time.monotonic() > deadline:
                 raise DemoError(f"not ended after {timeout_s:.0f} s: {sorted(now.runs.items())}")
             time.sleep(1)
         yield now
-        if failed := [run for run, state in now.runs.items() if state == "failed"]:
-            raise DemoError("\n".join(self._why(failed)))
 
     def wait_until_no_backfill_is_open(self) -> None:
         """Wait for Airflow's sweep, every 30 s, that marks backfills complete: a DAG can have one at a time."""
@@ -99,12 +99,15 @@ class Airflow:
         for task in self._pages(f"{self.dag}/dagRuns/~/taskInstances", "task_instances", state="failed"):
             if task["dag_run_id"] in runs:
                 yield f"  {task['dag_run_id']} {task['task_id']} [{task['map_index']}] attempt {task['try_number']}"
-                yield from self._log_end(task)
+                yield from self._errors(task)
 
-    def _log_end(self, task: dict[str, Any], lines: int = 12) -> Iterator[str]:
-        root = self.servers.folder / "airflow" / "logs" / f"dag_id={task['dag_id']}" / f"run_id={task['dag_run_id']}"
-        for log in sorted(root.glob(f"task_id={task['task_id']}/**/attempt={task['try_number']}.log")):
-            yield from (f"    {line[:1000]}" for line in log.read_text(errors="replace").splitlines()[-lines:])
+    def _errors(self, task: dict[str, Any]) -> Iterator[str]:
+        folder = self.servers.folder / "airflow" / "logs" / f"dag_id={task['dag_id']}" / f"run_id={task['dag_run_id']}"
+        for log in folder.glob(f"task_id={task['task_id']}/**/attempt={task['try_number']}.log"):
+            lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+            for line in (line for line in lines if line.get("level") == "error"):
+                yield f"    {line['event']}"
+                yield from (f"    {e['exc_type']}: {e['exc_value']}" for e in line.get("error_detail") or [])
 
     def _tasks(self, days: set[str], **query: str) -> list[dict[str, Any]]:
         found = self._pages(f"{self.dag}/dagRuns/~/taskInstances", "task_instances", **query)

@@ -24,6 +24,7 @@ import psycopg
 HERE = Path(__file__).resolve().parent
 DAGS = HERE.parent / "dags"
 KEPT = HERE.parent / ".demo"
+STATE = "servers.json"
 AIRFLOW = str(Path(sys.executable).with_name("airflow"))
 
 T = TypeVar("T")
@@ -55,6 +56,8 @@ class Servers:
 
     def start(self, step: Callable[[str], AbstractContextManager[None]]) -> None:
         """Bring everything up, the api-server before what talks to it; each step runs inside ``step(name)``."""
+        if self.folder != KEPT:
+            self._start_leash()
         with step("PostgreSQL"):
             self._start_database()
         with step("Airflow's metadata database"):
@@ -103,9 +106,13 @@ class Servers:
         processes.stop(airflow)
         processes.stop(database)
         if self.folder == KEPT:
-            (KEPT / "servers.json").unlink(missing_ok=True)
+            (KEPT / STATE).unlink(missing_ok=True)
         else:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _start_leash(self) -> None:
+        command = [sys.executable, str(HERE / "leash.py"), str(self.folder)]
+        subprocess.Popen(command, cwd=HERE, stdin=subprocess.PIPE, start_new_session=True)
 
     def _start_database(self) -> None:
         address = self.folder / "postgres.address"
@@ -136,7 +143,7 @@ class Servers:
 
     def _remember(self) -> None:
         parts = [asdict(part) for part in self.parts]
-        (self.folder / "servers.json").write_text(json.dumps({"api_port": self.api_port, "parts": parts}))
+        (self.folder / STATE).write_text(json.dumps({"api_port": self.api_port, "parts": parts}))
 
 
 def create(*, keep: bool) -> Servers:
@@ -144,19 +151,18 @@ def create(*, keep: bool) -> Servers:
     if keep:
         shutil.rmtree(KEPT, ignore_errors=True)
         KEPT.mkdir()
-        (KEPT / ".gitignore").write_text("*\n")
     folder = KEPT if keep else Path(tempfile.mkdtemp(prefix="airflow-idempotent-demo-"))
     (folder / "logs").mkdir()
     return Servers(folder, processes.free_port())
 
 
-def left_running() -> Servers | None:
-    """Return what an earlier ``make demo KEEP=1`` left up, or None."""
+def found_in(folder: Path) -> Servers | None:
+    """Return the servers that an earlier process started from this folder and did not stop, or None."""
     try:
-        state = json.loads((KEPT / "servers.json").read_text())
+        state = json.loads((folder / STATE).read_text())
     except FileNotFoundError:
         return None
-    return Servers(KEPT, state["api_port"], [processes.Started(**part) for part in state["parts"]])
+    return Servers(folder, state["api_port"], [processes.Started(**part) for part in state["parts"]])
 
 
 def _plain_environment() -> dict[str, str]:

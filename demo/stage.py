@@ -27,11 +27,9 @@ class Stage:
         inbox = self.servers.folder / "inbox" / "flights"
         written = [flights.deliver_timetable(inbox, day) for day in timetables]
         written += [flights.deliver_actual(inbox, day) for day in actuals]
-        first, last = written[0], written[-1]
-        screen.say(f"The source delivers {len(written)} file(s) into {inbox.relative_to(self.servers.folder)}:")
-        screen.facts(
-            *{path.parent.name: f"{path.name}  {path.stat().st_size:,} bytes" for path in (first, last)}.items()
-        )
+        example = written[-1]
+        screen.say(f"The source delivers {len(written)} files; the last is" if written[1:] else "The source delivers")
+        screen.facts((str(example.relative_to(self.servers.folder)), f"{example.stat().st_size:,} bytes"))
 
     def type(self, *arguments: str) -> str:
         """Show an Airflow command and run it."""
@@ -61,10 +59,6 @@ class Stage:
         if len(entries) != len(days):
             raise DemoError(f"the ledger knows {len(entries)} of {len(days)} partitions")
         return entries
-
-    def digest(self) -> str:
-        """Return the fingerprint of the table as a reader sees it now."""
-        return digest(self.warehouse.image())
 
     def expect_table(self, *, timetables: Sequence[Day], actuals: Sequence[Day]) -> None:
         """Compare the table with what these deliveries must lead to, row by row."""
