@@ -75,6 +75,22 @@ class SpecError(IdempotentError):
 
 
 @dataclass(eq=False, kw_only=True)
+class ArgumentsError(SpecError):
+    """The arguments of an operator cannot be used; ``file`` names its task."""
+
+    anchor: ClassVar[str] = "arguments"
+
+    @property
+    def headline(self) -> str:
+        count = len(self.problems)
+        return f"{self.file}: {count} problem{'s' if count != 1 else ''} with the operator's arguments, nothing was run."
+
+    @property
+    def next_move(self) -> str:
+        return "Correct the DAG file, then clear this task."
+
+
+@dataclass(eq=False, kw_only=True)
 class DuplicateTableError(IdempotentError):
     """Two spec files claim one table or one dag_id; neither is used."""
 
@@ -116,6 +132,24 @@ class SpecChangedError(IdempotentError):
         return "Clear the 'plan' task of this run with its downstream tasks, so that it runs under the new spec."
 
 
+@dataclass(eq=False, kw_only=True)
+class UsageError(IdempotentError):
+    """A command was typed in a way that names nothing to do."""
+
+    anchor: ClassVar[str] = "usage"
+    command: str
+    reason: str
+    hint: str = ""
+
+    @property
+    def headline(self) -> str:
+        return f"{self.command}: {self.reason}; nothing was done."
+
+    @property
+    def next_move(self) -> str:
+        return self.hint or f"Look at: {self.command} --help"
+
+
 # --- which partitions ------------------------------------------------------------------------------
 
 
@@ -125,16 +159,39 @@ class NoPartitionError(IdempotentError):
 
     anchor: ClassVar[str] = "no-partition"
     table: str
+    reason: str = "this run has no data interval and no params that name partitions"
+    hint: str = ""
 
     @property
     def headline(self) -> str:
-        return f"{self.table}: this run has no data interval and no params that name partitions, nothing was run."
+        return f"{self.table}: {self.reason}, nothing was run."
 
     @property
     def next_move(self) -> str:
-        return (
-            'Trigger it with {"from_date": "2025-05-01", "to_date": "2025-05-02"} (half-open), or with a logical date.'
-        )
+        example = '{"from_date": "2025-05-01", "to_date": "2025-05-02"}'
+        return self.hint or f"Trigger it with {example} (half-open), or with a logical date."
+
+
+@dataclass(eq=False, kw_only=True)
+class ParamsError(IdempotentError):
+    """Params of a run are unknown or cannot be read. All its problems are in ``problems``, as (param, text)."""
+
+    anchor: ClassVar[str] = "params"
+    table: str
+    problems: tuple[tuple[str, str], ...]
+
+    @property
+    def headline(self) -> str:
+        count = len(self.problems)
+        return f"{self.table}: {count} param{'s' if count != 1 else ''} of this run refused, nothing was run."
+
+    @property
+    def details(self) -> Sequence[str]:
+        return [f"{name}: {text}" for name, text in self.problems]
+
+    @property
+    def next_move(self) -> str:
+        return "Trigger it again with the params corrected; the trigger form of the DAG describes each."
 
 
 @dataclass(eq=False, kw_only=True)
@@ -542,6 +599,25 @@ class DatabaseError(IdempotentError):
 
 
 @dataclass(eq=False, kw_only=True)
+class UnreachableError(IdempotentError):
+    """No connection to a database could be opened. Retryable: the server may be up again by then."""
+
+    retryable: ClassVar[bool] = True
+    anchor: ClassVar[str] = "unreachable"
+    address: str
+    reason: str
+    hint: str = ""
+
+    @property
+    def headline(self) -> str:
+        return f"{self.address}: cannot connect ({self.reason}), nothing was done."
+
+    @property
+    def next_move(self) -> str:
+        return self.hint or "Start the server, or correct the address, and try again; running it again is safe."
+
+
+@dataclass(eq=False, kw_only=True)
 class ConnectionLostError(DatabaseError):
     """The connection broke. Whether the commit happened is in the ledger; a retry reads it there."""
 
@@ -576,6 +652,18 @@ class LockTimeoutError(DatabaseError):
     @property
     def next_move(self) -> str:
         return "Wait for that session, or end it (select pg_terminate_backend(pid)); then clear this task."
+
+
+@dataclass(eq=False, kw_only=True)
+class ServerBusyError(DatabaseError):
+    """The server ran out of connections, memory or disk, or parallel writers stayed in each other's way."""
+
+    retryable: ClassVar[bool] = True
+    anchor: ClassVar[str] = "server-busy"
+
+    @property
+    def next_move(self) -> str:
+        return "The retry runs it again; if that goes on, give the server what it lacks or run fewer loads at once."
 
 
 @dataclass(eq=False, kw_only=True)

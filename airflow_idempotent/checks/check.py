@@ -20,11 +20,13 @@ class Check(ABC):
     """One assertion about the rows of a partition.
 
     ``shorthand`` names the field that ``- kind: value`` fills when the value is not a mapping.
+    ``counts_rows`` is true of checks that say something of no rows at all.
     """
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
     kind: ClassVar[str]
     shorthand: ClassVar[str]
+    counts_rows: ClassVar[bool] = False
     severity: Severity = field(default=Severity.ERROR)
 
     @property

@@ -19,6 +19,7 @@ class Reconcile(Check):
 
     kind: ClassVar[str] = "reconcile"
     shorthand: ClassVar[str] = "severity"
+    counts_rows: ClassVar[bool] = True
 
     @property
     def label(self) -> str:

@@ -21,6 +21,7 @@ class RowCount(Check):
 
     kind: ClassVar[str] = "row_count"
     shorthand: ClassVar[str] = "equals"
+    counts_rows: ClassVar[bool] = True
     min: int | None = None
     max: int | None = None
     equals: int | None = None

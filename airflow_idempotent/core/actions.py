@@ -32,13 +32,14 @@ class CreateTarget:
 class EnsureChild:
     """Make the child table that holds one partition of a table PARTITION BY RANGE.
 
-    A child that exists is left alone. Idempotent because its name derives from table and partition.
-    Readers are not blocked: the child is built aside and attached.
+    A child that exists is left alone, whatever its name. Idempotent because of that. Readers are not
+    blocked: the child is built aside and attached.
     """
 
     target: Relation
     column: Column
     partition: Partition
+    fillfactor: int = 100
 
     @property
     def child(self) -> Relation:
@@ -111,11 +112,17 @@ class Deduplicate:
 class RunChecks:
     """Evaluate the checks on the rows that are about to be published; ``error`` closes the gate.
 
-    The target is left alone. Idempotent because it only reads ``rows``.
+    The target is left alone. Idempotent because it only reads ``rows``, which have the ``columns``.
     """
 
     rows: str
     checks: Sequence[Any]
+    columns: tuple[str, ...]
+
+    @property
+    def answerable(self) -> list[Any]:
+        """The checks that ``rows`` can answer; the others ask for columns that only the target has."""
+        return [check for check in self.checks if set(check.columns_used) <= set(self.columns)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +132,8 @@ class UpsertRows:
     Rows of ``target`` whose key is absent from ``source`` are left alone. Idempotent because only
     a strictly newer row replaces one: a second run finds nothing newer. ``deduplicated`` says that
     ``source`` has one row per key already; otherwise the newest row of each key is taken.
+    ``superseded`` says that a newer batch is published: without ``version``, rows that are there stay.
+    ``within`` is the column and the partition in which all rows lie, so that no other child table is visited.
     """
 
     target: Relation
@@ -133,6 +142,8 @@ class UpsertRows:
     unique_key: tuple[str, ...]
     version: tuple[str, ...] = ()
     deduplicated: bool = False
+    superseded: bool = False
+    within: tuple[str, Partition] | None = None
 
 
 @dataclass(frozen=True, slots=True)

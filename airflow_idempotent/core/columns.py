@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 
 from airflow_idempotent.core.relation import Relation
 
@@ -13,19 +14,33 @@ from airflow_idempotent.core.relation import Relation
 class Column:
     """One column. ``data_type`` is PostgreSQL's own spelling (``format_type``), e.g. ``numeric(12,2)``.
 
-    ``writable`` is false for generated columns and identities that are always generated.
+    ``writable`` is false for generated columns and identities that are always generated;
+    ``deterministic`` for text whose collation takes different bytes for equal.
     """
 
     name: str
     data_type: str
     nullable: bool = True
     writable: bool = True
+    deterministic: bool = True
+
+    @property
+    def base_type(self) -> str:
+        """The type without its modifiers: ``timestamp without time zone`` of ``timestamp(3) without time zone``."""
+        return re.sub(r"\s*\([^)]*\)", "", self.data_type).strip()
 
     @property
     def scale(self) -> int | None:
         """Decimal places a numeric column keeps; None when it keeps all, or is not numeric."""
-        found = re.fullmatch(r"(?:numeric|decimal)\((\d+)(?:,\s*(-?\d+))?\)", self.data_type)
-        return int(found[2] or 0) if found else None
+        return int(found[2] or 0) if (found := self._digits()) else None
+
+    @property
+    def greatest(self) -> Decimal | None:
+        """The power of ten that values of a numeric column stay below; None when there is no limit."""
+        return Decimal(10) ** (int(found[1]) - int(found[2] or 0)) if (found := self._digits()) else None
+
+    def _digits(self) -> re.Match[str] | None:
+        return re.fullmatch(r"(?:numeric|decimal)\s*\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\)", self.data_type, re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +48,15 @@ class TableShape:
     """What the catalogue says of a table: columns in order, and the column sets that are unique.
 
     ``unique_keys`` lists only indexes that can stop a second row of a key: valid, not partial,
-    on plain columns, checked at once.
+    on plain columns, checked at once. ``intercepted`` tables have a trigger that may drop a row before
+    it is written.
     """
 
     relation: Relation
     columns: tuple[Column, ...]
     unique_keys: tuple[frozenset[str], ...] = ()
     partitioned: bool = False
+    intercepted: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:

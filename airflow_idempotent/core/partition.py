@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,6 +10,9 @@ from datetime import UTC, date, datetime, timedelta
 from enum import Enum
 from functools import lru_cache
 from zoneinfo import ZoneInfo
+
+AGAIN = "-2"
+"""Ends the key of an hour that the wall clock shows for the second time."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -48,10 +52,20 @@ class Partition:
 
     def bounds(self, data_type: str) -> tuple[date | datetime, date | datetime]:
         """The bounds as a column of ``data_type`` compares them: dates, local or absolute times."""
-        if data_type == "date" or data_type == "timestamp" or "without time zone" in data_type:
-            local = [bound.astimezone(_zone(self.zone)).replace(tzinfo=None) for bound in (self.start, self.end)]
-            return (local[0].date(), local[1].date()) if data_type == "date" else (local[0], local[1])
-        return self.start, self.end
+        kind = _time_kind(data_type)
+        if kind == "instant" or not kind:
+            return self.start, self.end
+        local = [bound.astimezone(_zone(self.zone)).replace(tzinfo=None) for bound in (self.start, self.end)]
+        return (local[0].date(), local[1].date()) if kind == "date" else (local[0], local[1])
+
+    def spans(self, least: str, greatest: str, data_type: str) -> bool:
+        """Whether both values, as PostgreSQL prints them, lie in the partition; what Python cannot read does not."""
+        start, end = (_instant_of(bound) for bound in self.bounds(data_type))
+        try:
+            first, last = (_instant_of(datetime.fromisoformat(text)) for text in (least, greatest))
+        except ValueError:  # infinity, or a year of more than four digits
+            return False
+        return start <= first and last < end
 
 
 class Grain(Enum):
@@ -68,8 +82,10 @@ class Grain(Enum):
 
     def partition(self, instant: datetime, zone: str = "UTC") -> Partition:
         """The partition that contains the instant."""
-        start = self._floor(instant.astimezone(_zone(zone)))
-        return Partition(start, self._next(start), key=self._key(start), zone=zone)
+        found = self._from(instant, zone)
+        while found.end <= instant:  # the clock was put back over the boundary: these minutes belong to what follows
+            found = self._from(found.end, zone)
+        return found
 
     def partitions(self, start: datetime, end: datetime, zone: str = "UTC") -> Iterator[Partition]:
         """Every partition from the one containing ``start`` to the last that begins before ``end``."""
@@ -93,20 +109,31 @@ class Grain(Enum):
         Raises:
             ValueError: the key is not one of this grain; the message shows one that is.
         """
-        example = self._key(datetime(2025, 5, 1, tzinfo=UTC))
         try:
-            found = self.partition(self._instant(key, _zone(zone)), zone)
-        except ValueError:
-            found = None
-        if found is None or found.key != key:
-            raise ValueError(f"{key!r} is not a {self} partition, write it like {example!r}")
-        return found
+            found = self.partition(_instant(self._read(key), _zone(zone)), zone)
+            if found.key == key:
+                return found
+            if key.endswith(AGAIN) and (second := self.partition(found.end, zone)).key == key:
+                return second
+        except (ValueError, OverflowError):
+            pass
+        example = self._key(datetime(2025, 5, 1))  # noqa: DTZ001, a local time
+        raise ValueError(f"{key!r} is not a {self} partition, write it like {example!r}")
+
+    def _from(self, instant: datetime, zone: str) -> Partition:
+        """The partition of the calendar that the wall clock shows at that instant."""
+        place = _zone(zone)
+        if self is Grain.HOUR:
+            start, end = _hour(instant.astimezone(UTC), place)
+            return Partition(start, end, key=self._key(start.astimezone(place)), zone=zone)
+        first = self._floor(instant.astimezone(place).replace(tzinfo=None, fold=0))
+        start, following = _instant(first, place), self._next(first)
+        while _instant(following, place) <= start:  # a day that the calendar skipped
+            following = self._next(following)
+        return Partition(start, _instant(following, place), key=self._key(first), zone=zone)
 
     def _floor(self, local: datetime) -> datetime:
-        hour = local.replace(minute=0, second=0, microsecond=0)
-        if self is Grain.HOUR:
-            return hour
-        day = hour.replace(hour=0, fold=0)
+        day = local.replace(hour=0, minute=0, second=0, microsecond=0)
         match self:
             case Grain.WEEK:
                 return day - timedelta(days=day.weekday())
@@ -119,38 +146,99 @@ class Grain(Enum):
 
     def _next(self, local: datetime) -> datetime:
         match self:
-            case Grain.HOUR:
-                return (local.astimezone(UTC) + timedelta(hours=1)).astimezone(local.tzinfo)
-            case Grain.DAY:
-                return local + timedelta(days=1)
             case Grain.WEEK:
                 return local + timedelta(days=7)
             case Grain.MONTH:
                 return (local + timedelta(days=32)).replace(day=1)
             case Grain.YEAR:
                 return local.replace(year=local.year + 1)
+            case _:
+                return local + timedelta(days=1)
 
     def _key(self, local: datetime) -> str:
         match self:
             case Grain.HOUR:
-                return f"{local:%Y-%m-%dT%H}" + ("-2" if local.fold else "")
+                return f"{local:%Y-%m-%dT%H}" + (AGAIN if local.fold else "")
             case Grain.DAY:
                 return f"{local:%Y-%m-%d}"
             case Grain.WEEK:
-                return "{:04d}-W{:02d}".format(*local.isocalendar()[:2])
+                year, week, _ = local.isocalendar()
+                return f"{year:04d}-W{week:02d}"
             case Grain.MONTH:
                 return f"{local:%Y-%m}"
             case Grain.YEAR:
                 return f"{local:%Y}"
 
-    def _instant(self, key: str, zone: ZoneInfo) -> datetime:
+    def _read(self, key: str) -> datetime:
+        """The local time at which a partition of that key begins."""
         if self is Grain.HOUR:
-            hour, fold = (key[:-2], 1) if len(key) == len("2024-11-03T01-2") and key.endswith("-2") else (key, 0)
-            return datetime.strptime(hour, "%Y-%m-%dT%H").replace(tzinfo=zone, fold=fold)
+            again = key.count("-") > 2
+            return _read(key.removesuffix(AGAIN) if again else key, "%Y-%m-%dT%H").replace(fold=int(again))
         if self is Grain.WEEK:
-            return datetime.strptime(key + "-1", "%G-W%V-%u").replace(tzinfo=zone)
-        form = {Grain.DAY: "%Y-%m-%d", Grain.MONTH: "%Y-%m", Grain.YEAR: "%Y"}[self]
-        return datetime.strptime(key, form).replace(tzinfo=zone)
+            return _read(key + "-1", "%G-W%V-%u")
+        return _read(key, {Grain.DAY: "%Y-%m-%d", Grain.MONTH: "%Y-%m", Grain.YEAR: "%Y"}[self])
+
+
+def _read(text: str, form: str) -> datetime:
+    return datetime.strptime(text, form)  # noqa: DTZ007, a local time
+
+
+def is_time(data_type: str) -> bool:
+    """Whether a column of that type can say which partition a row belongs to."""
+    return bool(_time_kind(data_type))
+
+
+def _time_kind(data_type: str) -> str:
+    """``date``, ``local`` or ``instant``, however the type is spelled; empty for any other."""
+    plain = re.sub(r"\s*\([^)]*\)", "", data_type).strip().lower()
+    return {
+        "date": "date",
+        "timestamp": "local",
+        "timestamp without time zone": "local",
+        "timestamptz": "instant",
+        "timestamp with time zone": "instant",
+    }.get(plain, "")
+
+
+def _instant_of(value: date | datetime) -> datetime:
+    """A date or local time as if the clocks ran in UTC, for comparison with others of its kind."""
+    moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)  # noqa: DTZ001
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _instant(local: datetime, zone: ZoneInfo) -> datetime:
+    """The first instant at which the wall clock shows that time, or a later one where it was put forward over it."""
+    found = local.replace(tzinfo=zone).astimezone(UTC)
+    if found.astimezone(zone).replace(tzinfo=None) == local:
+        return found
+    return _change(local.replace(tzinfo=zone, fold=1).astimezone(UTC), found, zone)
+
+
+def _hour(instant: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
+    """The hour of the wall clock around an instant; cut where the clock is moved by less than an hour."""
+    start = instant - _past_hour(instant, zone)
+    if _past_hour(start, zone):
+        start = _change(start, instant, zone)
+    end = start + timedelta(hours=1) - _past_hour(start, zone)
+    if _past_hour(end, zone):
+        end = _change(start, end, zone)
+    return start, end
+
+
+def _past_hour(instant: datetime, zone: ZoneInfo) -> timedelta:
+    local = instant.astimezone(zone)
+    return timedelta(minutes=local.minute, seconds=local.second, microseconds=local.microsecond)
+
+
+def _change(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
+    """The second at which the zone's offset changes between two instants."""
+    offset = before.astimezone(zone).utcoffset()
+    low, high = 0, math.ceil((after - before).total_seconds())
+    while high - low > 1:
+        middle = (low + high) // 2
+        unchanged = (before + timedelta(seconds=middle)).astimezone(zone).utcoffset() == offset
+        low, high = (middle, high) if unchanged else (low, middle)
+    return before + timedelta(seconds=high)
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
 
-from airflow_idempotent.core.actions import Action
+from airflow_idempotent.core.actions import Action, UpsertRows
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Partition
@@ -125,6 +125,11 @@ class Step:
     @property
     def table(self) -> str:
         return str(self.target.relation)
+
+    def superseded(self) -> Self:
+        """The same step for a batch that is no longer the newest of its partition."""
+        actions = (replace(item, superseded=True) if isinstance(item, UpsertRows) else item for item in self.actions)
+        return replace(self, actions=tuple(actions))
 
 
 @dataclass(frozen=True, slots=True)

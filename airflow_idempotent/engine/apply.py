@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from airflow_idempotent.checks import Check
 from airflow_idempotent.checks.check import Rows
 from airflow_idempotent.core.actions import (
     Action,
     CopyBatch,
+    CreateTarget,
     EnsureChild,
     InspectBatch,
     MeasurePartition,
     RunChecks,
     UpsertRows,
 )
+from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import Effects, Measure, Step
 from airflow_idempotent.core.verdict import CheckResult, Verdict, closes_gate
-from airflow_idempotent.engine.batches import PartOpener, VerifiedReader
-from airflow_idempotent.engine.refusals import UNIQUE_VIOLATION, bad_row, sqlstate
+from airflow_idempotent.engine.batches import PartOpener, VerifiedReader, unreadable_column
+from airflow_idempotent.engine.refusals import UNIQUE_VIOLATION, bad_row, detail, sqlstate
 from airflow_idempotent.engine.session import Session
-from airflow_idempotent.errors import GateClosedError, NullKeyError, PrecisionError, RepeatedKeyError
+from airflow_idempotent.errors import BadRowError, GateClosedError, NullKeyError, PrecisionError, RepeatedKeyError
 from airflow_idempotent.sql.checks import count_violations, own_query, sample_violations, shared_scan
 from airflow_idempotent.sql.compiler import compile_action
-from airflow_idempotent.sql.create import is_child
-from airflow_idempotent.sql.merge import BACK_TO_SAVEPOINT, DROP_COUNTERS, READ_COUNTERS, SAVEPOINT, repeated_keys
+from airflow_idempotent.sql.create import child_of, schema_exists, table_exists
+from airflow_idempotent.sql.merge import (
+    BACK_TO_SAVEPOINT,
+    DROP_COUNTERS,
+    READ_COUNTERS,
+    SAVEPOINT,
+    count_keys,
+    repeated_keys,
+)
 from airflow_idempotent.sql.statement import Statement, table
 
 log = logging.getLogger(__name__)
-WRITE_TRIES = 4
+T = TypeVar("T")
 
 
 @dataclass
@@ -47,6 +56,8 @@ class Work:
 
     def apply(self, action: Action) -> None:
         """Run one action and count its effects."""
+        if isinstance(action, UpsertRows) and action.within and not self._all_lie(*action.within):
+            action = replace(action, within=None)
         statements = compile_action(action, self.step.target)
         match action:
             case CopyBatch():
@@ -60,11 +71,29 @@ class Work:
             case MeasurePartition():
                 [(rows, total)] = self.session.query(statements[0])
                 self.measure = replace(self.measure, row_count=rows, digest=digest(rows, total))
-            case EnsureChild() if self.session.query(is_child(action.child, action.target)):
+            case CreateTarget() | EnsureChild() if self.is_there(action):
                 pass
+            case CreateTarget() if self._holds(
+                schema_exists(action.target)
+            ):  # CREATE SCHEMA would ask for a right first
+                self.session.execute(statements[-1])
             case _:
                 for statement in statements:
                     self.session.execute(statement)
+
+    def is_there(self, action: Action) -> bool:
+        """Whether what an action would make exists already."""
+        match action:
+            case CreateTarget():
+                return self._holds(table_exists(action.target))
+            case EnsureChild():
+                return bool(self.session.query(child_of(action)))
+            case _:
+                return False
+
+    def _holds(self, question: Statement) -> bool:
+        [(answer,)] = self.session.query(question)
+        return bool(answer)
 
     def _copy(self, action: CopyBatch, statement: Statement) -> None:
         with self.batches.open_part(self.step.manifest, action.part) as raw:
@@ -72,7 +101,8 @@ class Work:
             try:
                 rows = self.session.copy_in(statement, reader)
             except Exception as error:
-                raise bad_row(error, self.step.table, self.step.partition.key, action.part) or error from error
+                reader.verify()  # a value can be bad because the file is damaged
+                raise self._bad_row(error, action) or error from error
             reader.verify(rows)
         log.info(
             "staged table=%s partition=%s file=%s rows=%d bytes=%d",
@@ -83,23 +113,40 @@ class Work:
             action.part.bytes,
         )
 
+    def _bad_row(self, error: Exception, action: CopyBatch) -> BadRowError | None:
+        """A refused value with its file, line and column; the server knows no column of a byte it cannot read."""
+        found = bad_row(error, self.step.table, self.step.partition.key, action.part)
+        if found and found.line and not found.column:
+            with self.batches.open_part(self.step.manifest, action.part) as raw:
+                found.column = unreadable_column(
+                    VerifiedReader(raw, action.part), found.line, action.part, action.format
+                )
+        return found
+
     def _inspect(self, action: InspectBatch, statement: Statement) -> None:
         [(rows, min_version, max_version, min_time, max_time, *counts)] = self.session.query(statement)
         where = {"table": self.step.table, "partition": self.step.partition.key}
-        keys, scaled = (
-            len(action.unique_key),
-            [item for item in self.step.target.select(action.columns) if item.scale is not None],
-        )
-        if nulls := tuple((name, count) for name, count in zip(action.unique_key, counts, strict=False) if count):
+        scaled = [item for item in self.step.target.select(action.columns) if item.scale is not None]
+        of_keys, of_scale = len(action.unique_key), len(action.unique_key) + len(scaled)
+        nulls = _counted(action.unique_key, counts[:of_keys])
+        lost = _counted([(item.name, item.data_type) for item in scaled], counts[of_keys:of_scale])
+        unfit = _counted(scaled, counts[of_scale:])
+        if nulls:
             raise NullKeyError(**where, columns=nulls)
-        if lost := tuple(
-            (item.name, item.data_type, count) for item, count in zip(scaled, counts[keys:], strict=True) if count
-        ):
-            raise PrecisionError(**where, columns=lost)
+        if lost:
+            raise PrecisionError(**where, columns=tuple((*column, count) for column, count in lost))
+        for item, count in unfit:
+            reason, batch = f"{count} value(s) do not fit {item.data_type}", f"batch {self.step.manifest.batch_id}"
+            raise BadRowError(**where, file=batch, line=None, column=item.name, reason=reason)
         self.measure = Measure(rows, min_version, max_version, min_time, max_time)
 
     def _gate(self, action: RunChecks) -> None:
-        self.checks = evaluate(self.session, action.checks, table(action.rows))
+        answerable = action.answerable
+        results = iter(evaluate(self.session, answerable, table(action.rows)))
+        later = "only the target has the column: looked at in validate"
+        self.checks = tuple(
+            next(results) if check in answerable else check.not_evaluated(later) for check in action.checks
+        )
         if failures := closes_gate(self.checks):
             raise GateClosedError(
                 table=self.step.table,
@@ -112,25 +159,46 @@ class Work:
     def _upsert(self, action: UpsertRows, statements: Sequence[Statement]) -> None:
         if self.step.exclusive:
             self._refuse_repeated_keys(action)
-        for tries in range(1, WRITE_TRIES + 1):
-            self.session.execute(SAVEPOINT)
-            try:
-                written = [self.session.execute(statement) for statement in statements][-1]
-                break
-            except Exception as error:  # a parallel writer inserted one of these keys; now it can be seen
-                if sqlstate(error) != UNIQUE_VIOLATION or tries == WRITE_TRIES:
-                    raise
-                self.session.execute(BACK_TO_SAVEPOINT)
+        written = self._merge(statements)
         [(inserted, unchanged, stale)] = self.session.query(READ_COUNTERS)
         self.session.execute(DROP_COUNTERS)
         kept = written + unchanged + stale
+        rejected = 0
+        if self.step.target.intercepted:
+            [(keys,)] = self.session.query(count_keys(action))
+            kept, rejected = keys, keys - kept
+        inserted = min(inserted, written)  # a trigger that drops rows may drop those too
         self.effects += Effects(
             inserted=inserted,
             updated=written - inserted,
             unchanged=unchanged,
             stale=stale,
             duplicate=self.measure.staged_rows - kept,
+            rejected=rejected,
         )
+
+    def _merge(self, statements: Sequence[Statement]) -> int:
+        """Run them; again when a parallel writer has inserted one of the keys meanwhile, which can be seen now.
+
+        A row that collides with the same value twice collides with something that is no key.
+        """
+        collided = ""
+        while True:
+            self.session.execute(SAVEPOINT)
+            try:
+                return [self.session.execute(statement) for statement in statements][-1]
+            except Exception as error:
+                if sqlstate(error) != UNIQUE_VIOLATION or detail(error) == collided:
+                    raise
+                collided = detail(error)
+                self.session.execute(BACK_TO_SAVEPOINT)
+
+    def _all_lie(self, column: str, partition: Partition) -> bool:
+        """Whether all rows of the batch lie in the partition."""
+        least, greatest = self.measure.min_event_time, self.measure.max_event_time
+        if least is None or greatest is None:
+            return not self.measure.staged_rows
+        return partition.spans(least, greatest, self.step.target[column].data_type)
 
     def _refuse_repeated_keys(self, action: UpsertRows) -> None:
         [(count,)] = self.session.query(repeated_keys(action))
@@ -140,10 +208,18 @@ class Work:
             )
 
 
+def _counted(what: Iterable[T], counts: Iterable[int]) -> tuple[tuple[T, int], ...]:
+    """What was counted at least once."""
+    return tuple((item, count) for item, count in zip(what, counts, strict=True) if count)
+
+
 def evaluate(
     session: Session, checks: Sequence[Check], rows: Rows, binds: dict[str, Any] | None = None
 ) -> tuple[CheckResult, ...]:
-    """Every check's verdict on the rows: one shared scan, then a query per check that needs its own."""
+    """Every check's verdict on the rows: one shared scan, then a query per check that needs its own.
+
+    Over no rows only their number can be judged.
+    """
     if not checks:
         return ()
     bound = binds or {}
@@ -157,7 +233,8 @@ def evaluate(
             count = next(counted)
         elif check in own:
             [(count,)] = session.query(replace(count_violations(check, rows), binds=bound))
-        results.append(_with_samples(session, check, check.judge(count, total), rows, bound))
+        judged = check.judge(count, total) if total or check.counts_rows else check.not_evaluated("no rows")
+        results.append(_with_samples(session, check, judged, rows, bound))
     return tuple(results)
 
 

@@ -11,13 +11,14 @@ from typing import Any
 
 from airflow_idempotent.core.step import Attempt, Receipt, Timeouts
 from airflow_idempotent.engine.ledger import Ledger
-from airflow_idempotent.engine.refusals import is_driver_error, is_transient, refusal
+from airflow_idempotent.engine.refusals import is_driver_error, is_transient, reason, refusal
 from airflow_idempotent.engine.session import Session
-from airflow_idempotent.errors import LockTimeoutError
+from airflow_idempotent.errors import IdempotentError, LockTimeoutError, UnreachableError
 
 log = logging.getLogger(__name__)
 Connect = Callable[[], Any]
 Work = Callable[[Session, Ledger], Receipt]
+Refused = Callable[[IdempotentError, Session, Ledger], None]
 TRIES = 6
 
 
@@ -26,18 +27,27 @@ class TargetChanged(Exception):  # noqa: N818, a reason to begin again, not an e
 
 
 def attempt_at(
-    work: Work, *, table: str, partition: str, connect: Connect, timeouts: Timeouts, attempt: Attempt | None = None
+    work: Work,
+    *,
+    table: str,
+    partition: str,
+    connect: Connect,
+    timeouts: Timeouts,
+    attempt: Attempt | None = None,
+    refused: Refused | None = None,
 ) -> Receipt:
     """Do the work on a new connection, which is closed whatever happens.
 
     Deadlocks, serialization failures and a table altered meanwhile are tried again, with pauses of
-    0.1 to 1.6 seconds; the whole transaction runs again, which is harmless by law.
+    0.1 to 1.6 seconds; the whole transaction runs again, which is harmless by law. ``refused`` is
+    told of an error that no retry can mend, to write it down.
 
     Raises:
+        UnreachableError: no connection could be opened.
         IdempotentError: anything else the database refuses, in our words.
     """
     attempt = attempt or Attempt()
-    with closing(connect()) as connection:
+    with closing(_connected(connect, table, partition)) as connection:
         session = Session(connection, timeouts=timeouts, application_name=f"airflow_idempotent {attempt}".strip())
         ledger = Ledger(session, attempt)
         for tries in range(1, TRIES + 1):
@@ -45,15 +55,38 @@ def attempt_at(
                 ledger.install()
                 return work(session, ledger)
             except Exception as error:
-                again = isinstance(error, TargetChanged) or is_transient(error)
-                if again and tries < TRIES:
+                if tries < TRIES and (isinstance(error, TargetChanged) or is_transient(error)):
                     log.info("table=%s partition=%s try=%d, trying again: %s", table, partition, tries, error)
                     time.sleep(0.05 * 2**tries)
-                elif is_driver_error(error):
-                    raise _explained(error, table, partition, ledger) from error
-                else:
+                    continue
+                ours = _explained(error, table, partition, ledger) if is_driver_error(error) else error
+                if refused and isinstance(ours, IdempotentError) and not ours.retryable:
+                    _write_down(refused, ours, session, ledger)
+                if ours is error:
                     raise
+                raise ours from error
     raise AssertionError("unreachable: the last try returns or raises")
+
+
+def _write_down(refused: Refused, error: IdempotentError, session: Session, ledger: Ledger) -> None:
+    """Tell of a refusal; when that fails, the refusal itself is still what has to be seen."""
+    for _ in range(3):
+        try:
+            refused(error, session, ledger)
+        except Exception as trouble:  # noqa: BLE001, whatever it is
+            log.warning("not written to the ledger: %s", trouble)
+            if is_transient(trouble):
+                continue
+        return
+
+
+def _connected(connect: Connect, table: str, partition: str) -> Any:
+    try:
+        return connect()
+    except Exception as error:
+        if not is_driver_error(error):
+            raise
+        raise UnreachableError(address=f"{table} {partition}", reason=reason(error)) from error
 
 
 def _explained(error: Exception, table: str, partition: str, ledger: Ledger) -> Exception:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import hashlib
 import io
+import zlib
+from contextlib import suppress
 from typing import BinaryIO, Protocol, cast
 
-from airflow_idempotent.core.manifest import Manifest, Part
+from airflow_idempotent.core.manifest import CsvFormat, Manifest, Part
 from airflow_idempotent.errors import BatchDamagedError
 
 
@@ -29,18 +32,22 @@ class VerifiedReader(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        return self._content.read(size)
+        try:
+            return self._content.read(size)
+        except (EOFError, OSError, zlib.error) as error:  # a damaged gzip file; drivers keep only the text of it
+            self.verify()
+            raise OSError(f"{self._part.name} cannot be read: {error}") from error
 
-    def verify(self, rows: int) -> None:
-        """Compare what was read with the manifest.
+    def verify(self, rows: int | None = None) -> None:
+        """Compare what was read, and the number of records found in it, with the manifest.
 
         Raises:
             BatchDamagedError: other bytes, or another number of records.
         """
         while self._tee.read(1 << 20):
             pass
-        found = (self._tee.bytes, self._tee.sha256.hexdigest(), rows)
         promised = (self._part.bytes, self._part.sha256, self._part.rows)
+        found = (self._tee.bytes, self._tee.sha256.hexdigest(), self._part.rows if rows is None else rows)
         if found != promised:
             raise BatchDamagedError(file=self._part.name, expected=_describe(*promised), found=_describe(*found))
 
@@ -65,3 +72,20 @@ class _Tee(io.RawIOBase):
 
 def _describe(size: int, sha256: str, rows: int) -> str:
     return f"{size:,} bytes, {rows:,} rows, sha256 {sha256[:16]}…"
+
+
+def unreadable_column(content: VerifiedReader, line: int, part: Part, form: CsvFormat) -> str | None:
+    """The column that holds bytes which are no text, in the record that ends on that line or after it."""
+    text = io.TextIOWrapper(content, encoding="latin-1", newline="")  # type: ignore[type-var]  # one char per byte
+    records = csv.reader(text, delimiter=form.delimiter, quotechar=form.quote)
+    with suppress(csv.Error):
+        found = next((record for record in records if records.line_num >= line), [])
+        return next((name for name, value in zip(part.columns, found, strict=False) if _unreadable(value, form)), None)
+    return None
+
+
+def _unreadable(value: str, form: CsvFormat) -> bool:
+    try:
+        return "\0" in value.encode("latin-1").decode(form.encoding)
+    except (LookupError, UnicodeDecodeError):
+        return True

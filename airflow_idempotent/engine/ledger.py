@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from airflow_idempotent.core.columns import Column
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Attempt, Effects, Measure, Receipt, State, Step
@@ -17,6 +18,7 @@ from airflow_idempotent.sql.create import sql_name
 from airflow_idempotent.sql.statement import Statement
 
 _INSTALL_LOCK = "airflow_idempotent/ledger"
+_PREPARE_LOCK = "airflow_idempotent/prepare"
 
 
 class Ledger:
@@ -32,15 +34,16 @@ class Ledger:
         An up-to-date ledger is left alone, so every step may call this.
         """
         with self._session.transaction():
-            if self._version() >= sql.SCHEMA_VERSION:
+            if self.version() >= sql.SCHEMA_VERSION:
                 return
             self._session.query(Statement(sql.LOCK, {"key": lock_key(_INSTALL_LOCK)}))
             for version, upgrade in enumerate(sql.UPGRADES, start=1):
-                if self._version() < version:
+                if self.version() < version:
                     self._session.execute(Statement(upgrade))
                     self._session.execute(sql.installed(version))
 
-    def _version(self) -> int:
+    def version(self) -> int:
+        """Which ledger is installed; 0 when there is none."""
         [(is_installed,)] = self._session.query(sql.INSTALLED)
         return int(self._session.query(sql.VERSION)[0][0]) if is_installed else 0
 
@@ -53,9 +56,10 @@ class Ledger:
         self._session.query(Statement(sql.LOCK if step.exclusive else sql.LOCK_SHARED, {"key": table}))
         self._session.query(Statement(sql.LOCK, {"key": partition}))
 
-    def lock_table(self, step: Step) -> None:
-        """Keep every other run of the table out until the transaction ends."""
-        self._session.query(Statement(sql.LOCK, {"key": locks_of(step.table, step.partition.key)[0]}))
+    def lock_preparation(self, step: Step) -> None:
+        """Keep others from making the table's tables until the transaction ends; loads of it go on."""
+        self._session.query(Statement(sql.LOCK_SHARED, {"key": locks_of(step.table, step.partition.key)[0]}))
+        self._session.query(Statement(sql.LOCK, {"key": lock_key(f"{_PREPARE_LOCK}/{step.table}")}))
 
     def holders(self, table: str, partition: str) -> tuple[str, ...]:
         """Who holds the table or the partition now, one line per session."""
@@ -63,6 +67,17 @@ class Ledger:
         with self._session.transaction():
             rows = self._session.query(Statement(sql.HOLDERS, binds))
         return tuple(f"pid {pid} ({name}), {state}, for {seconds} s" for pid, name, state, seconds in rows)
+
+    def has_newer_batch(self, step: Step) -> bool:
+        """Whether a later revision of the partition has been published since this batch was landed.
+
+        One published before that belongs to a landing folder that has been begun anew since.
+        """
+        where = (step.table, step.table_version, step.partition.key)
+        [(found,)] = self._session.query(
+            sql.newer_batch(*where, step.manifest.revision, step.manifest.created_at or "-infinity")
+        )
+        return bool(found)
 
     def receipt(self, step: Step) -> Receipt | None:
         """Proof that exactly this work was the last thing published for the partition."""
@@ -74,9 +89,9 @@ class Ledger:
         """Proof of what was published last for a partition."""
         return self._receipt(table, partition, sql.latest_published(table, version, partition))
 
-    def batch_that_reached(self, published: Receipt, partition: Partition, version: int = 1) -> str:
+    def batch_that_reached(self, published: Receipt, partition: Partition, by: Column, version: int = 1) -> str:
         """A batch of another partition that has written rows of this one since; empty when there is none."""
-        start, end = (bound.isoformat(sep=" ") for bound in (partition.start, partition.end))
+        start, end = partition.bounds(by.data_type)
         found = sql.batch_that_reached(published.table, version, partition.key, published.event_id or 0, start, end)
         rows = self._session.query(found)
         return str(rows[0][0]) if rows else ""

@@ -13,10 +13,18 @@ from airflow_idempotent.errors import (
     DatabaseError,
     IdempotentError,
     LockTimeoutError,
+    ServerBusyError,
     StatementTimeoutError,
 )
 
 TRANSIENT = {"40001", "40P01"}
+# Two sessions did the same at the same time; looking again, one of them finds it done.
+_RACES = {
+    "one_chain_per_partition",
+    "pg_namespace_nspname_index",
+    "pg_class_relname_nsp_index",
+    "pg_type_typname_nsp_index",
+}
 UNIQUE_VIOLATION = "23505"
 _CONTEXT = re.compile(r"COPY \S+, line (\d+)(?:, column ([^:]+))?")
 
@@ -26,10 +34,14 @@ def sqlstate(error: BaseException) -> str:
     return getattr(error, "sqlstate", None) or getattr(error, "pgcode", None) or ""
 
 
+def detail(error: BaseException) -> str:
+    """What the server adds: for a unique violation the key and its values. Never shown, it may quote a row."""
+    return getattr(getattr(error, "diag", None), "message_detail", None) or ""
+
+
 def is_transient(error: BaseException) -> bool:
-    """Whether the same transaction can succeed at once: deadlock, serialization, a chain that grew meanwhile."""
-    chain_grew = getattr(getattr(error, "diag", None), "constraint_name", None) == "one_chain_per_partition"
-    return sqlstate(error) in TRANSIENT or chain_grew
+    """Whether the same transaction can succeed at once: a deadlock, a serialization failure, a race."""
+    return sqlstate(error) in TRANSIENT or getattr(getattr(error, "diag", None), "constraint_name", None) in _RACES
 
 
 def is_driver_error(error: BaseException) -> bool:
@@ -65,6 +77,8 @@ def refusal(error: BaseException, table: str, partition: str) -> IdempotentError
         return StatementTimeoutError(**where, sqlstate=code)
     if code.startswith(("22", "23", "44", "P0")):
         return ConstraintError(**where)
+    if code.startswith(("40", "53", "55")):
+        return ServerBusyError(**where, sqlstate=code)
     return DatabaseError(**where, sqlstate=code)
 
 

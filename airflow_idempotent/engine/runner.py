@@ -33,6 +33,8 @@ def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpene
             work.apply(action)
         if not dry_run and session.shape(step.target.relation) != step.target:
             raise TargetChanged(step.table)
+        if ledger.has_newer_batch(step):
+            step = step.superseded()
         for action in step.actions:
             work.apply(action)
         seconds = time.monotonic() - started
@@ -48,7 +50,10 @@ def prepare_target(step: Step, *, session: Session, ledger: Ledger, batches: Par
 
     What exists is left alone, so every attempt may do this.
     """
+    work = Work(step, session, batches)
     with session.transaction():
-        ledger.lock_table(step)
+        if all(work.is_there(action) for action in step.prepare):
+            return
+        ledger.lock_preparation(step)
         for action in step.prepare:
-            Work(step, session, batches).apply(action)
+            work.apply(action)

@@ -10,7 +10,7 @@ from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Timeouts
 from airflow_idempotent.sql.catalog import columns_of, similar_to, unique_keys_of
-from airflow_idempotent.sql.statement import Statement, setting
+from airflow_idempotent.sql.statement import Statement, settings
 
 COPY_CHUNK_BYTES = 1 << 20
 
@@ -20,6 +20,9 @@ _PINNED = {
     "DateStyle": "ISO, MDY",
     "IntervalStyle": "postgres",
     "extra_float_digits": "1",
+    "standard_conforming_strings": "on",
+    "array_nulls": "on",
+    "timezone_abbreviations": "Default",
     "client_encoding": "UTF8",
     "jit": "off",
     "work_mem": "256MB",
@@ -52,6 +55,7 @@ class Session:
         self._connection = connection
         self._timeouts = timeouts or Timeouts()
         self._application_name = application_name[:63]
+        connection.rollback()  # whatever the caller had begun is not ours to commit
         if hasattr(connection, "prepare_threshold"):
             connection.prepare_threshold = None  # prepared statements do not survive a transaction pooler
         if getattr(connection, "autocommit", False):
@@ -64,8 +68,9 @@ class Session:
         ``snapshot`` makes every statement see the same state (REPEATABLE READ).
         """
         try:
-            if snapshot:
-                self.execute(Statement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
+            # Never the role's default: who waited for another run must then see what that run wrote.
+            level = "REPEATABLE READ" if snapshot else "READ COMMITTED"
+            self.execute(Statement(f"SET TRANSACTION ISOLATION LEVEL {level}"))
             self._pin()
             yield
             self._connection.commit()
@@ -80,8 +85,7 @@ class Session:
         seconds = {"lock_timeout": self._timeouts.lock, "statement_timeout": self._timeouts.statement}
         timeouts = {name: f"{round(value * 1000)}ms" for name, value in seconds.items() if value is not None}
         named = {"application_name": self._application_name} if self._application_name else {}
-        for name, value in (_PINNED | timeouts | named).items():
-            self.query(setting(name, value))
+        self.query(settings(_PINNED | timeouts | named))
         self.query(_NOTICE_DEAD_CLIENTS)
 
     def query(self, statement: Statement) -> list[tuple[Any, ...]]:
@@ -122,9 +126,9 @@ class Session:
         rows = self.query(columns_of(relation))
         if not rows:
             return None
-        columns = tuple(Column(name, data_type, nullable, writable) for name, data_type, nullable, writable, _ in rows)
+        columns = tuple(Column(*facts) for *facts, _, _ in rows)
         keys = sorted((frozenset(names) for (names,) in self.query(unique_keys_of(relation))), key=sorted)
-        return TableShape(relation, columns, tuple(keys), partitioned=rows[0][4])
+        return TableShape(relation, columns, tuple(keys), partitioned=rows[0][-2], intercepted=rows[0][-1])
 
     def similar(self, relation: Relation) -> tuple[str, ...]:
         """Tables whose name is near: other schema, other case."""

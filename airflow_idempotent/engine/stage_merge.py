@@ -29,20 +29,25 @@ def stage_merge(
     """
 
     def work(session: Session, ledger: Ledger) -> Receipt:
-        try:
+        step = current_step(load, session)
+        if step.prepare and not dry_run:
+            prepare_target(step, session=session, ledger=ledger, batches=batches)
             step = current_step(load, session)
-            if step.prepare and not dry_run:
-                prepare_target(step, session=session, ledger=ledger, batches=batches)
-                step = current_step(load, session)
-            return run_step(step, session=session, ledger=ledger, batches=batches, dry_run=dry_run)
-        except IdempotentError as error:
-            if not dry_run and not error.retryable:
-                record_refusal(load, error, session, ledger)
-            raise
+        return run_step(step, session=session, ledger=ledger, batches=batches, dry_run=dry_run)
+
+    def refused(error: IdempotentError, session: Session, ledger: Ledger) -> None:
+        record_refusal(load, error, session, ledger)
 
     timeouts = Timeouts(load.spec.lock_timeout, load.spec.statement_timeout)
     where = {"table": load.spec.table, "partition": load.partition.key}
-    receipt = attempt_at(work, **where, connect=connect, timeouts=timeouts, attempt=attempt)
+    receipt = attempt_at(
+        work,
+        **where,
+        connect=connect,
+        timeouts=timeouts,
+        attempt=attempt,
+        refused=None if dry_run else refused,
+    )
     log.info(
         "stage_merge table=%s partition=%s batch=%s replayed=%s: %s",
         *where.values(),

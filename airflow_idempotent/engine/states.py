@@ -9,9 +9,11 @@ from typing import Any
 from airflow_idempotent.core.step import State
 from airflow_idempotent.engine.attempts import Connect
 from airflow_idempotent.engine.ledger import Ledger
+from airflow_idempotent.engine.refusals import is_driver_error, refusal
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.plan.resolve import Known
 from airflow_idempotent.sql import ledger as sql
+from airflow_idempotent.sql.statement import Statement
 
 
 def partition_states(
@@ -20,12 +22,11 @@ def partition_states(
     """The state of each partition that has one, with the effects of its newest load, in order.
 
     Keys are ``sql.ledger.STATUS_COLUMNS``. ``start`` and ``end`` bound the partitions' starts, half-open.
+
+    Raises:
+        DatabaseError: the ledger cannot be read.
     """
-    with closing(connect()) as connection:
-        session = Session(connection)
-        Ledger(session).install()
-        with session.transaction():
-            rows = session.query(sql.partition_states(table, start, end))
+    rows = _read(connect, sql.partition_states(table, start, end), table)
     return [dict(zip(sql.STATUS_COLUMNS, row, strict=True)) for row in rows]
 
 
@@ -37,9 +38,25 @@ def known_partitions(connect: Connect, table: str, start: datetime, end: datetim
 
 def watermarks(connect: Connect) -> list[dict[str, Any]]:
     """Per table the greatest version published by scheduled runs."""
+    rows = _read(connect, sql.WATERMARKS)
+    return [dict(zip(("table_name", "watermark", "loaded_until", "recorded_at"), row, strict=True)) for row in rows]
+
+
+def _read(connect: Connect, statement: Statement, table: str | None = None) -> list[tuple[Any, ...]]:
+    """Ask the ledger. A database without one is left without, so that reading needs no right to write."""
     with closing(connect()) as connection:
         session = Session(connection)
-        Ledger(session).install()
-        with session.transaction():
-            rows = session.query(sql.WATERMARKS)
-    return [dict(zip(("table_name", "watermark", "loaded_until", "recorded_at"), row, strict=True)) for row in rows]
+        ledger = Ledger(session)
+        try:
+            with session.transaction():
+                version = ledger.version()
+            if not version:
+                return []
+            if version < sql.SCHEMA_VERSION:
+                ledger.install()
+            with session.transaction():
+                return session.query(statement)
+        except Exception as error:
+            if not is_driver_error(error):
+                raise
+            raise refusal(error, table or "all tables", "ledger") from error

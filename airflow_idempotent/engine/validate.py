@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 from typing import Any
 
-from airflow_idempotent.checks import Check, Reconcile
+from airflow_idempotent.checks import Reconcile
 from airflow_idempotent.checks.check import Rows
 from airflow_idempotent.core.actions import MeasurePartition
 from airflow_idempotent.core.columns import TableShape
@@ -18,9 +18,8 @@ from airflow_idempotent.engine.attempts import Connect, attempt_at
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.errors import GateClosedError, SchemaDriftError, TargetMissingError
-from airflow_idempotent.plan.build import Load, blank_step
+from airflow_idempotent.plan.build import Load, blank_step, target_problems, the_target_has
 from airflow_idempotent.spec.load import LoadSpec
-from airflow_idempotent.spec.words import meant
 from airflow_idempotent.sql.measure import bounds, measure_partition, partition_rows
 from airflow_idempotent.sql.statement import table
 
@@ -41,9 +40,11 @@ def validate(load: Load, *, connect: Connect, attempt: Attempt | None = None) ->
         with session.transaction(snapshot=True):
             return _record(load, _look(load, session, ledger), session, ledger)
 
-    where = {"table": load.spec.table, "partition": load.partition.key}
-    timeouts = Timeouts(load.spec.lock_timeout, load.spec.statement_timeout)
-    receipt = attempt_at(work, **where, connect=connect, timeouts=timeouts, attempt=attempt)
+    spec, where = load.spec, {"table": load.spec.table, "partition": load.partition.key}
+    timeouts = Timeouts(spec.lock_timeout, spec.statement_timeout)
+    receipt = attempt_at(
+        work, table=spec.table, partition=load.partition.key, connect=connect, timeouts=timeouts, attempt=attempt
+    )
     for result in receipt.checks:
         log.info("validate table=%s partition=%s verdict=%s %s", *where.values(), result.verdict, result)
     if failures := closes_gate(receipt.checks):
@@ -59,7 +60,8 @@ def _look(load: Load, session: Session, ledger: Ledger) -> tuple[Receipt | None,
     shape = session.shape(spec.relation)
     if shape is None:
         raise TargetMissingError(table=spec.table, similar=session.similar(spec.relation))
-    refuse_unknown_columns(spec, shape)
+    if problems := target_problems(spec, shape):
+        raise SchemaDriftError(table=spec.table, problems=(*problems, *the_target_has(shape)))
     published = ledger.latest(spec.table, load.partition.key)
     now = measured(spec, shape, load.partition, session)
     by_rows = [check for check in spec.checks if not isinstance(check, Reconcile)]
@@ -69,8 +71,10 @@ def _look(load: Load, session: Session, ledger: Ledger) -> tuple[Receipt | None,
     if spec.partition_column:
         rows = partition_rows(shape, spec.partition_column)
         binds = bounds(load.partition, shape[spec.partition_column])
-    results = not_vacuous(spec, by_rows, evaluate(session, by_rows, rows, binds), now)
-    return published, now, (*results, *(reconciled(load, check, published, now, ledger) for check in by_ledger))
+    results = evaluate(session, by_rows, rows, binds)
+    results += not_empty(spec, results, now)
+    since = changed_since(load, published, shape, ledger)
+    return published, now, (*results, *(reconciled(load, check, published, now, since) for check in by_ledger))
 
 
 def measured(spec: LoadSpec, shape: TableShape, partition: Partition, session: Session) -> Measure:
@@ -82,43 +86,29 @@ def measured(spec: LoadSpec, shape: TableShape, partition: Partition, session: S
     return Measure(row_count=rows, digest=digest(rows, total))
 
 
-def reconciled(load: Load, check: Reconcile, published: Receipt | None, now: Measure, ledger: Ledger) -> CheckResult:
+def changed_since(load: Load, published: Receipt | None, shape: TableShape, ledger: Ledger) -> str:
+    """A later batch of another partition that has written rows of this one; empty when there is none."""
+    if published is None or not load.spec.partition_column:
+        return ""
+    return ledger.batch_that_reached(published, load.partition, shape[load.spec.partition_column])
+
+
+def reconciled(load: Load, check: Reconcile, published: Receipt | None, now: Measure, since: str) -> CheckResult:
     """The ledger against the manifest and against the table."""
     if published is None:
         return check.not_evaluated("nothing was published for this partition yet")
-    since = ledger.batch_that_reached(published, load.partition)
     landed = load.manifest.rows if load.manifest.batch_id == published.batch_id else published.measure.staged_rows
     return check.compare(
         landed=landed, effects=published.effects, recorded=published.measure, now=now, changed_since=since
     )
 
 
-def not_vacuous(
-    spec: LoadSpec, checks: list[Check], results: tuple[CheckResult, ...], now: Measure
-) -> tuple[CheckResult, ...]:
-    """Over no rows nothing passes: checks were not evaluated, and an empty partition is a failure unless allowed."""
+def not_empty(spec: LoadSpec, results: tuple[CheckResult, ...], now: Measure) -> tuple[CheckResult, ...]:
+    """An empty partition is a failure of its own, unless the spec says that it is normal."""
     empty = now.row_count == 0 if now.row_count is not None else any(result.rows == 0 for result in results)
-    if not empty:
-        return results
-    counted = [result for check, result in zip(checks, results, strict=True) if check.kind == "row_count"]
-    others = [check.not_evaluated("no rows") for check in checks if check.kind != "row_count"]
-    if spec.on_empty == "fail":
-        counted.append(
-            CheckResult("not_empty", Severity.ERROR, Verdict.FAILED, 0, 0, "no rows; set on_empty if that is normal")
-        )
-    return (*counted, *others)
-
-
-def refuse_unknown_columns(spec: LoadSpec, shape: TableShape) -> None:
-    """Raises SchemaDriftError when a check or the partitioning names a column that the table lacks."""
-    used = [name for check in spec.checks for name in check.columns_used] + [spec.partition_column or shape.names[0]]
-    problems = [
-        f"column {name!r} is missing in the target{meant(name, shape.names)}"
-        for name in dict.fromkeys(used)
-        if name not in shape
-    ]
-    if problems:
-        raise SchemaDriftError(table=spec.table, problems=(*problems, f"the target has: {', '.join(shape.names)}"))
+    if not empty or spec.on_empty != "fail":
+        return ()
+    return (CheckResult("not_empty", Severity.ERROR, Verdict.FAILED, 0, 0, "no rows; set on_empty if that is normal"),)
 
 
 def _record(

@@ -12,6 +12,7 @@ from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import State
 from airflow_idempotent.errors import NoPartitionError, OutOfRangeError, RangeError
 from airflow_idempotent.spec.fingerprint import fingerprint
+from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.spec.table import TableSpec
 
 
@@ -97,15 +98,15 @@ def resolve(spec: TableSpec, run: Run, known: Mapping[str, Known] | None = None)
         OutOfRangeError: partitions outside ``[start_date, end_date)`` of the table were asked for.
     """
     meaning = fingerprint(spec)
-    asked = tuple(_asked(spec, run))
-    if outside := tuple(item.partition.key for item in asked if not spec.holds(item.partition)):
+    wanted = tuple(asked(spec, run))
+    if outside := tuple(item.partition.key for item in wanted if not spec.holds(item.partition)):
         end = spec.end.isoformat() if spec.end else ""
         raise OutOfRangeError(table=spec.table, partitions=outside, start_date=spec.begin.isoformat(), end_date=end)
     ranged = run.from_date is not None
-    chosen = _chosen(asked, run.reprocess, known or {}, meaning) if ranged else asked
+    chosen = _chosen(wanted, run.reprocess, known or {}, meaning) if ranged else wanted
     return Plan(
         table=spec.table,
-        partitions=(*_lookback(spec, run, asked), *chosen),
+        partitions=(*_lookback(spec, run, wanted), *chosen),
         spec_fingerprint=meaning,
         cutoff_ts=run.cutoff_ts or run.now,
         lane=run.lane,
@@ -113,7 +114,13 @@ def resolve(spec: TableSpec, run: Run, known: Mapping[str, Known] | None = None)
     )
 
 
-def _asked(spec: TableSpec, run: Run) -> Iterator[Planned]:
+def asked(spec: LoadSpec, run: Run) -> Iterator[Planned]:
+    """The partitions a run names, whatever the ledger says of them: the one rule for plans and single operators.
+
+    Raises:
+        NoPartitionError: nothing says which partitions are meant.
+        RangeError: from_date and to_date are not a range.
+    """
     grain, zone = spec.grain, spec.timezone
     if run.from_date is not None or run.to_date is not None:
         start, end = _range(spec, run)
@@ -139,7 +146,7 @@ def _asked(spec: TableSpec, run: Run) -> Iterator[Planned]:
         raise NoPartitionError(table=spec.table)
 
 
-def _range(spec: TableSpec, run: Run) -> tuple[datetime, datetime]:
+def _range(spec: LoadSpec, run: Run) -> tuple[datetime, datetime]:
     given = {"from_date": str(run.from_date or ""), "to_date": str(run.to_date or "")}
     if run.run_type == "backfill":
         raise RangeError(
@@ -152,7 +159,7 @@ def _range(spec: TableSpec, run: Run) -> tuple[datetime, datetime]:
     return run.from_date, run.to_date
 
 
-def _parsed(spec: TableSpec, key: str) -> Partition:
+def _parsed(spec: LoadSpec, key: str) -> Partition:
     try:
         return spec.partition(key)
     except ValueError as error:

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from airflow_idempotent.core.columns import Column
+from airflow_idempotent.core.data_types import catalogue_spelling
 from airflow_idempotent.core.partition import Grain, Partition
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.spec.checks import CheckEntry
@@ -37,10 +38,10 @@ Problem = tuple[str, str]
 class ColumnSpec(Model):
     """One column, laid out as in a dbt schema.yml."""
 
-    name: str = Field(min_length=1)
+    name: str = Field(min_length=1, description="As the table and the header of the batch have it.")
     data_type: str = Field(min_length=1, description="PostgreSQL type, e.g. bigint, numeric(12,2), timestamptz.")
-    constraints: tuple[Literal["not_null"], ...] = Field((), description="not_null.")
-    description: str = ""
+    constraints: tuple[Literal["not_null"], ...] = Field((), description="not_null; key columns have it anyway.")
+    description: str = Field("", description="For readers of the spec; not put into the database.")
 
 
 class PartitionBy(Model):
@@ -77,17 +78,19 @@ class LoadSpec(Model):
     unique_key: Names = Field((), description="Columns that tell which row is which; alias primary_key.")
     version: Names = Field((), description="Columns that order two rows of one key; the greatest wins.")
     event_time: str | None = Field(None, description="Column that says when a row happened.")
-    partition_by: PartitionBy = Field(default_factory=PartitionBy)
+    partition_by: PartitionBy = Field(default_factory=PartitionBy, description="How the time axis is cut.")
     timezone: str = Field("UTC", description="Time zone whose calendar cuts the partitions (IANA name).")
-    strategy: Annotated[Merge, BeforeValidator(_strategy)] = Field(default_factory=Merge, description="merge.")
-    landing: Landing = Field(default_factory=Landing)
+    strategy: Annotated[Merge, BeforeValidator(_strategy)] = Field(
+        default_factory=Merge, description="How rows get in: its name, or a mapping with its options."
+    )
+    landing: Landing = Field(default_factory=Landing, description="Where batches are kept as they came.")
     on_schema_change: Literal["fail", "ignore"] = Field(
         "fail", description="When the batch has columns that the target lacks."
     )
     on_empty: Literal["fail", "skip", "publish_empty"] = Field(
         "fail", description="When a partition has no input, or no rows."
     )
-    checks: tuple[CheckEntry, ...] = ()
+    checks: tuple[CheckEntry, ...] = Field((), description="What must hold before rows become visible.")
     fillfactor: int = Field(
         85, ge=10, le=100, description="Of tables we create: room for updates in place, in percent of a page."
     )
@@ -125,9 +128,7 @@ class LoadSpec(Model):
 
     def problems(self) -> Iterator[Problem]:
         """What no single option can tell: (path, text)."""
-        for need in self.strategy.needs:
-            if not getattr(self, need):
-                yield need, f"required by strategy {self.strategy.kind!r}: which columns tell which row is which?"
+        yield from self.unmet_needs()
         for path, names in (("unique_key", self.unique_key), ("version", self.version), ("columns", self.column_names)):
             for name in sorted({name for name in names if names.count(name) > 1}):
                 yield path, f"column {name!r} is named twice"
@@ -139,6 +140,12 @@ class LoadSpec(Model):
                 "unique_key",
                 f"must hold {self.partition_by.column!r}: PostgreSQL needs it in every key of a partitioned table",
             )
+
+    def unmet_needs(self) -> Iterator[Problem]:
+        """What the strategy cannot do without."""
+        for need in self.strategy.needs:
+            if not getattr(self, need):
+                yield need, f"required by strategy {self.strategy.kind!r}: which columns tell which row is which?"
 
     def _unknown_columns(self) -> Iterator[Problem]:
         if not (known := self.column_names):
@@ -183,7 +190,7 @@ class LoadSpec(Model):
         return tuple(
             Column(
                 column.name,
-                column.data_type,
+                catalogue_spelling(column.data_type),
                 nullable="not_null" not in column.constraints and column.name not in self.unique_key,
             )
             for column in self.columns

@@ -38,10 +38,20 @@ def load_file(path: Path, *, name: str = "") -> TableSpec:
     Raises:
         SpecError: everything that is wrong with it.
     """
+    below, own = layers(path, name=name)
+    return load_mapping(inherit(below, own), name=name or str(path))
+
+
+def layers(path: Path, *, name: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
+    """What ``defaults.yml`` says and what the file itself says, in our words, neither of them validated.
+
+    Raises:
+        SpecError: one of them cannot be read.
+    """
     shown = name or str(path)
     defaults = path.with_name(DEFAULTS)
     below = _read(defaults, str(defaults)) if defaults.exists() and defaults != path else {}
-    return load_mapping(inherit(_renamed(below, str(defaults)), _renamed(_read(path, shown), shown)), name=shown)
+    return _renamed(below, str(defaults)), _renamed(_read(path, shown), shown)
 
 
 def load_mapping(values: Mapping[str, Any], *, name: str) -> TableSpec:
@@ -108,7 +118,7 @@ def _renamed(values: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _all_problems(values: Mapping[str, Any], error: ValidationError) -> tuple[tuple[str, str], ...]:
     """The problems of single options, and those between the options that are right."""
-    problems = _problems(error)
+    problems = problems_of(error)
     wrong = {str(item["loc"][0]) for item in error.errors() if item["loc"]}
     stand_in = {"table": "t", "start_date": "2025-01-01", "source": {"kind": "files", "path": "x"}}
     rest = {
@@ -124,13 +134,14 @@ def _all_problems(values: Mapping[str, Any], error: ValidationError) -> tuple[tu
             known = {path for path, _ in problems}
             problems += [
                 problem
-                for problem in _problems(between)
+                for problem in problems_of(between)
                 if problem[0] not in known and problem[0].split(".")[0] not in wrong
             ]
     return tuple(problems)
 
 
-def _problems(error: ValidationError) -> list[tuple[str, str]]:
+def problems_of(error: ValidationError) -> list[tuple[str, str]]:
+    """What pydantic found, as (path, text), with the words that were meant."""
     found: list[tuple[str, str]] = []
     for item in error.errors():
         path = ".".join(str(part) for part in item["loc"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time
-from typing import Any
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 from pydantic import Field, field_validator
@@ -41,7 +41,7 @@ class TableSpec(LoadSpec):
     """One table. Unknown options are errors; ``defaults.yml`` beside the file is inherited."""
 
     description: str = Field("", description="Shown as the DAG's documentation.")
-    source: Source
+    source: Source = Field(description="Where the rows of a partition come from.")
     schedule: str | None = Field(
         "@daily", description="Preset, cron or ISO 8601 duration; always an interval timetable. null: manual only."
     )
@@ -50,15 +50,15 @@ class TableSpec(LoadSpec):
     catchup: bool = Field(True, description="Whether the scheduler runs the intervals that it missed.")
     dag_id: str = Field("", description="Default: the table's name.", pattern=r"^[\w.\-]*$", max_length=250)
     owner: str = Field("airflow", description="Owner of the tasks.")
-    tags: tuple[str, ...] = ()
+    tags: tuple[Annotated[str, Field(max_length=100)], ...] = Field((), description="Tags of the DAG.")
     pool: str | None = Field(None, description="Airflow pool of the tasks that write.")
     retries: int = Field(3, ge=0, description="Tries after the first, per task.")
     retry_delay: float = Field(60, ge=0, description="Seconds before the first retry; doubles with each.")
     max_active_runs: int = Field(
         1, ge=1, description="Scheduled runs at once; a native backfill has a limit of its own."
     )
-    late_data: LateData = Field(default_factory=LateData)
-    backfill: Backfill = Field(default_factory=Backfill)
+    late_data: LateData = Field(default_factory=LateData, description="Rows that come after their partition was loaded.")
+    backfill: Backfill = Field(default_factory=Backfill, description="How wide a range is worked on.")
 
     @field_validator("start_date", "end_date", mode="before")
     @classmethod

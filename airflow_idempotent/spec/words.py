@@ -23,8 +23,9 @@ ALIASES = {
 
 def meant(word: str, known: Iterable[str]) -> str:
     """``, did you mean 'version'?``, or nothing when no known word is near."""
-    near = difflib.get_close_matches(word, sorted(set(known)), n=1, cutoff=0.6)
-    return f", did you mean {near[0]!r}?" if near else ""
+    words = {name.casefold(): name for name in sorted(set(known), reverse=True)}
+    near = difflib.get_close_matches(word.casefold(), words, n=1, cutoff=0.6)
+    return f", did you mean {words[near[0]]!r}?" if near else ""
 
 
 def ours(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,13 @@ from airflow_idempotent.sql.statement import Statement
 
 _COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
-       a.attgenerated = '' AND a.attidentity <> 'a', c.relkind = 'p'
+       a.attgenerated = '' AND a.attidentity <> 'a', coalesce(l.collisdeterministic, true), c.relkind = 'p',
+       EXISTS (SELECT FROM pg_catalog.pg_trigger g  -- 1: for each row, 2: before
+               WHERE g.tgrelid = c.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & 3 = 3)
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation
 WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND c.relkind IN ('r', 'p')
   AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum
@@ -37,7 +40,7 @@ ORDER BY 1, 2 LIMIT 5
 
 
 def columns_of(relation: Relation) -> Statement:
-    """Rows of (name, type, nullable, writable, partitioned), in the table's order; none when there is no such table."""
+    """Rows of the facts of ``Column``, then whether the table is partitioned and intercepted; none without a table."""
     return Statement(_COLUMNS, {"schema": relation.schema, "name": relation.name})
 
 

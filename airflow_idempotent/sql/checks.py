@@ -15,7 +15,8 @@ from airflow_idempotent.sql.statement import Statement, quoted, statement, table
 def run_checks(action: RunChecks) -> tuple[Statement, ...]:
     """The shared scan first (rows, then one number per check that has one), then a count per other check."""
     rows = table(action.rows)
-    return (shared_scan(action.checks, rows), *(count_violations(check, rows) for check in own_query(action.checks)))
+    checks = action.answerable
+    return (shared_scan(checks, rows), *(count_violations(check, rows) for check in own_query(checks)))
 
 
 def shared_scan(checks: Sequence[Check], rows: Rows) -> Statement:

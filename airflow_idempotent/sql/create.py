@@ -37,22 +37,50 @@ def create_target(action: CreateTarget) -> tuple[Statement, ...]:
 
 
 def ensure_child(action: EnsureChild) -> tuple[Statement, ...]:
-    """Build the child aside and attach it: SHARE UPDATE EXCLUSIVE on the parent, readers go on."""
+    """Build the child aside and attach it: SHARE UPDATE EXCLUSIVE on the parent, readers go on.
+
+    A table that happens to have the child's name is never attached: the first statement fails. An
+    identity stays with the parent, or PostgreSQL 17 would refuse to attach.
+    """
     bounds = [exp.Literal.string(bound.isoformat()) for bound in action.partition.bounds(action.column.data_type)]
-    like = exp.LikeProperty(
-        this=table(action.target), expressions=[exp.Property(this="INCLUDING", value=exp.var("ALL"))]
+    words = (("INCLUDING", "ALL"), ("EXCLUDING", "IDENTITY"))
+    options = [exp.Property(this=word, value=exp.var(what)) for word, what in words]
+    like = exp.LikeProperty(this=table(action.target), expressions=options)
+    fill = exp.Property(this=exp.var("fillfactor"), value=exp.Literal.number(action.fillfactor))
+    create = exp.Create(
+        kind="TABLE",
+        this=exp.Schema(this=table(action.child), expressions=[like]),
+        properties=exp.Properties(expressions=[fill]) if action.fillfactor < 100 else None,
     )
-    create = exp.Create(kind="TABLE", this=exp.Schema(this=table(action.child), expressions=[like]), exists=True)
     attach = AttachPartition(this=table(action.target), child=table(action.child), start=bounds[0], end=bounds[1])
     return statement(create), statement(attach)
 
 
-def is_child(child: Relation, parent: Relation) -> Statement:
-    """Whether a table is attached to its parent already: one row when it is."""
+def child_of(action: EnsureChild) -> Statement:
+    """Whether the table has a child for exactly this partition, by whatever name: one row when it has."""
+    start, end = action.partition.bounds(action.column.data_type)
     return Statement(
-        "SELECT 1 FROM pg_inherits WHERE inhrelid = to_regclass(%(child)s) AND inhparent = to_regclass(%(parent)s)",
-        {"child": sql_name(child), "parent": sql_name(parent)},
+        """
+SELECT c.relname FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+WHERE i.inhparent = to_regclass(%(parent)s)
+  AND pg_get_expr(c.relpartbound, c.oid) = format('FOR VALUES FROM (%%L) TO (%%L)', %(start)s, %(end)s)
+""",
+        {"parent": sql_name(action.target), "start": start, "end": end},
     )
+
+
+def schema_exists(relation: Relation) -> Statement:
+    """Whether the table's schema is there; asking needs no right on it."""
+    return _found("to_regnamespace", statement(exp.table_(relation.schema, quoted=True)).sql)
+
+
+def table_exists(relation: Relation) -> Statement:
+    """Whether there is a table of that name."""
+    return _found("to_regclass", sql_name(relation))
+
+
+def _found(lookup: str, name: str) -> Statement:
+    return statement(exp.select(exp.not_(exp.func(lookup, exp.Placeholder(this="name")).is_(exp.null()))), name=name)
 
 
 def sql_name(relation: Relation) -> str:

@@ -20,7 +20,11 @@ EVENT_COLUMNS = (
 # Every upgrade is one entry; an installed ledger runs those after its own version.
 UPGRADES = (
     """
-CREATE SCHEMA IF NOT EXISTS airflow_idempotent;
+DO $$ BEGIN
+    IF to_regnamespace('airflow_idempotent') IS NULL THEN  -- or CREATE SCHEMA asks for a right on the database
+        CREATE SCHEMA airflow_idempotent;
+    END IF;
+END $$;
 CREATE TABLE IF NOT EXISTS airflow_idempotent.ledger_version (
     version      int PRIMARY KEY,
     installed_at timestamptz NOT NULL DEFAULT now()
@@ -103,7 +107,8 @@ CREATE VIEW airflow_idempotent.watermarks AS
            max(partition_end) AS loaded_until, max(recorded_at) AS recorded_at
     FROM (
         SELECT table_name, table_version, partition_end, recorded_at,
-               CASE WHEN max_version ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[^B]*$' AND max_version::timestamptz > partition_end
+               CASE WHEN max_version ~ '^[0-9]{4}-[01][0-9]-[0-3][0-9]( [0-9:.]{8,15}([+-][0-9:]{2,8})?)?$'
+                     AND max_version::timestamptz > partition_end
                     THEN partition_end::text ELSE max_version END AS max_version
         FROM airflow_idempotent.events
         WHERE step = 'stage_merge' AND state = 'published' AND lane = 'scheduled'
@@ -158,6 +163,20 @@ WHERE event_id = (
     )
 
 
+def newer_batch(table: str, version: int, partition: str, revision: int, landed_at: str) -> Statement:
+    """Whether a batch of a greater number was published after that instant."""
+    return Statement(
+        """
+SELECT EXISTS (
+    SELECT FROM airflow_idempotent.events
+    WHERE table_name = %(table)s AND table_version = %(version)s AND partition_key = %(partition)s
+      AND step = 'stage_merge' AND state = 'published' AND recorded_at > %(landed_at)s::timestamptz
+      AND substring(batch_id FROM '[0-9]+$')::int > %(revision)s)
+""",
+        {"table": table, "version": version, "partition": partition, "revision": revision, "landed_at": landed_at},
+    )
+
+
 RECEIPT_COLUMNS = (
     "event_id", "batch_id", "state", "recorded_at", "staged_rows",
     "inserted", "updated", "deleted", "unchanged", "stale", "duplicate", "rejected",
@@ -190,14 +209,14 @@ ORDER BY event_id DESC LIMIT 1
     )
 
 
-def batch_that_reached(table: str, version: int, partition: str, after: int, start: str, end: str) -> Statement:
-    """A later batch of another partition whose rows reached into this one."""
+def batch_that_reached(table: str, version: int, partition: str, after: int, start: Any, end: Any) -> Statement:
+    """A later batch of another partition whose rows reached into this one; bounds as its column compares them."""
     return Statement(
         """
 SELECT batch_id FROM airflow_idempotent.events
 WHERE table_name = %(table)s AND table_version = %(version)s AND partition_key <> %(partition)s AND event_id > %(after)s
   AND step = 'stage_merge' AND state = 'published' AND inserted + updated + deleted > 0
-  AND (min_event_time IS NULL OR (min_event_time < %(end)s AND max_event_time >= %(start)s))
+  AND (min_event_time IS NULL OR (min_event_time::timestamptz < %(end)s AND max_event_time::timestamptz >= %(start)s))
 ORDER BY event_id DESC LIMIT 1
 """,
         {"table": table, "version": version, "partition": partition, "after": after, "start": start, "end": end},

@@ -11,54 +11,63 @@ from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table
 
-# Types PostgreSQL cannot hash; their text stands for them.
-_UNHASHABLE = (
-    "json",
-    "xml",
-    "point",
-    "box",
-    "circle",
-    "line",
-    "lseg",
-    "path",
-    "polygon",
-    "tsvector",
-    "tsquery",
-    "bit",
-    "money",
-)
-_ORDERED = (
+# Types that hash by value; of every other the text is hashed, since it, or something inside it, may have no hash.
+_HASHED = {
     "smallint",
     "integer",
     "bigint",
-    "int",
     "numeric",
     "real",
-    "double",
+    "double precision",
+    "boolean",
+    "text",
+    "character varying",
+    "character",
+    "uuid",
     "date",
-    "time",
+    "timestamp without time zone",
+    "timestamp with time zone",
+    "time without time zone",
+    "interval",
+    "bytea",
+    "jsonb",
+}
+# Types that have min() and max().
+_ORDERED = {
+    "smallint",
+    "integer",
+    "bigint",
+    "numeric",
+    "real",
+    "double precision",
+    "date",
+    "timestamp without time zone",
+    "timestamp with time zone",
+    "time without time zone",
+    "time with time zone",
     "interval",
     "text",
-    "char",
-    "varchar",
-)
+    "character varying",
+    "character",
+}
 
 
 def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
-    """One scan of staging, one row: rows, bounds of version and event time, NULLs per key column, lost digits."""
+    """One scan of staging, one row: rows, bounds of version and event time, NULLs per key, numbers that do not fit."""
     scaled = [item for item in target.select(action.columns) if item.scale is not None]
     selected: list[exp.Expr] = [exp.alias_(exp.Count(this=exp.Star()), "rows")]
     selected += _bounds("version", next(iter(action.version), ""), action.columns, target)
     selected += _bounds("event_time", action.event_time or "", action.columns, target)
     selected += [_count_where(column(name).is_(exp.null()), f"null:{name}") for name in action.unique_key]
     selected += [_count_where(_would_be_rounded(item), f"scale:{item.name}") for item in scaled]
+    selected += [_count_where(_does_not_fit(item), f"range:{item.name}") for item in scaled]
     return statement(exp.select(*selected).from_(table(action.staging)))
 
 
 def measure_partition(action: MeasurePartition, target: TableShape) -> Statement:
     """Rows and digest of one partition. The digest sums a hash per row, so no order matters."""
     hashed = [
-        exp.cast(column(item.name), data_type("text")) if _hash_by_text(item) else column(item.name)
+        column(item.name) if item.base_type in _HASHED else exp.cast(column(item.name), data_type("text"))
         for item in target.columns
     ]
     row_hash = exp.func("hash_record_extended", exp.func("ROW", *hashed), exp.Literal.number(0))
@@ -68,11 +77,11 @@ def measure_partition(action: MeasurePartition, target: TableShape) -> Statement
     return statement(tree, **bounds(action.partition, target[action.column]))
 
 
-def within(name: str) -> list[exp.Expr]:
+def within(name: str, of: str | None = None) -> list[exp.Expr]:
     """``column >= start AND column < end``: half-open, and nothing is computed on the column."""
     return [
-        exp.GTE(this=column(name), expression=exp.Placeholder(this="start")),
-        exp.LT(this=column(name), expression=exp.Placeholder(this="end")),
+        exp.GTE(this=column(name, of), expression=exp.Placeholder(this="start")),
+        exp.LT(this=column(name, of), expression=exp.Placeholder(this="end")),
     ]
 
 
@@ -90,16 +99,12 @@ def bounds(partition: Partition, by: Column) -> dict[str, Any]:
 
 def _bounds(label: str, name: str, columns: tuple[str, ...], target: TableShape) -> list[exp.Expr]:
     """Least and greatest value as text, or NULL where there is no such column or no order."""
-    if name not in columns or not _is_ordered(target[name]):
+    if name not in columns or target[name].base_type not in _ORDERED:
         return [exp.alias_(exp.null(), f"{side}_{label}") for side in ("min", "max")]
     return [
         exp.alias_(exp.cast(aggregate(this=column(name)), data_type("text")), f"{side}_{label}")
         for side, aggregate in (("min", exp.Min), ("max", exp.Max))
     ]
-
-
-def _is_ordered(item: Column) -> bool:
-    return item.data_type.startswith(_ORDERED) and not item.data_type.endswith("]")
 
 
 def _count_where(condition: exp.Expr, label: str) -> exp.Expr:
@@ -112,6 +117,7 @@ def _would_be_rounded(item: Column) -> exp.Expr:
     return exp.NEQ(this=column(item.name), expression=exp.func("round", column(item.name), places))
 
 
-def _hash_by_text(item: Column) -> bool:
-    base = item.data_type.removesuffix("[]").split("(")[0].strip()
-    return base in _UNHASHABLE or base == "bit varying"
+def _does_not_fit(item: Column) -> exp.Expr:
+    rounded = exp.func("abs", exp.func("round", column(item.name), exp.Literal.number(item.scale or 0)))
+    too_great = exp.GTE(this=rounded, expression=exp.Literal.number(f"{item.greatest:f}"))
+    return exp.and_(too_great, exp.NEQ(this=column(item.name), expression=exp.Literal.string("NaN")))

@@ -14,7 +14,8 @@ from sqlglot import exp
 
 from airflow_idempotent.core.actions import Deduplicate, UpsertRows
 from airflow_idempotent.core.columns import TableShape
-from airflow_idempotent.sql.order import best_first, greater_content, payload, same_content
+from airflow_idempotent.sql.measure import bounds, within
+from airflow_idempotent.sql.order import best_first, greater_content, is_exact, payload, same_content
 from airflow_idempotent.sql.statement import Statement, as_target, column, quoted, setting, statement, table, temporary
 
 INSERTED, UNCHANGED, STALE = "idem_inserted", "idem_unchanged", "idem_stale"
@@ -61,7 +62,14 @@ def repeated_keys(action: UpsertRows) -> Statement:
 def upsert_rows(action: UpsertRows, target: TableShape) -> tuple[Statement, ...]:
     """Settings, counters, and the MERGE itself, last; then ``READ_COUNTERS`` and ``DROP_COUNTERS``."""
     by_index = _BY_INDEX if target.is_unique(action.unique_key) else ()
-    return (*by_index, *_CREATE, _START, statement(_merge(action, target)))
+    binds = bounds(action.within[1], target[action.within[0]]) if action.within else {}
+    return (*by_index, *_CREATE, _START, statement(_merge(action, target), **binds))
+
+
+def count_keys(action: UpsertRows) -> Statement:
+    """How many keys the batch has."""
+    keys = exp.select(*(column(name) for name in action.unique_key)).from_(table(action.source)).distinct()
+    return statement(exp.select(exp.Count(this=exp.Star())).from_(keys.subquery(quoted("keys"))))
 
 
 def _merge(action: UpsertRows, target: TableShape) -> exp.Merge:
@@ -69,8 +77,9 @@ def _merge(action: UpsertRows, target: TableShape) -> exp.Merge:
         rows = exp.select(*(column(name) for name in action.columns)).from_(table(action.source))
     else:
         rows = winners_of(action.source, action.columns, action.unique_key, action.version, target)
-    values = [name for name in action.columns if name not in action.unique_key]
-    changes = [exp.EQ(this=column(name), expression=column(name, "w")) for name in values or action.unique_key]
+    fixed = {name for name in action.unique_key if is_exact(target[name])}
+    values = [name for name in action.columns if name not in fixed] or action.unique_key
+    changes = [exp.EQ(this=column(name), expression=column(name, "w")) for name in values]
     insert = exp.Insert(
         this=exp.Tuple(expressions=[column(name) for name in action.columns]),
         expression=exp.Tuple(expressions=[column(name, "w") for name in action.columns]),
@@ -80,6 +89,8 @@ def _merge(action: UpsertRows, target: TableShape) -> exp.Merge:
         exp.When(matched=False, condition=_count(INSERTED, ">"), then=insert),
     ]
     on = exp.and_(*(exp.EQ(this=column(name, "t"), expression=column(name, "w")) for name in action.unique_key))
+    if action.within:
+        on = exp.and_(on, *within(action.within[0], "t"))
     return exp.Merge(
         this=table(action.target, "t"), using=rows.subquery(quoted("w")), on=on, whens=exp.Whens(expressions=whens)
     )
@@ -94,11 +105,11 @@ def _wins(action: UpsertRows, target: TableShape) -> exp.Expr:
         case = case.when(exp.LT(this=ours, expression=theirs), _count(STALE, "<"))
         if target[name].nullable:
             case = case.when(exp.and_(theirs.is_(exp.null()), exp.not_(ours.is_(exp.null()))), exp.true())
-            case = case.when(exp.and_(ours.is_(exp.null()), exp.not_(theirs.is_(exp.null()))), _count(STALE, "<"))
-    content = payload(action.columns, action.unique_key, action.version)
+        case = case.when(exp.and_(ours.is_(exp.null()), exp.not_(theirs.is_(exp.null()))), _count(STALE, "<"))
+    content = payload(action.columns, action.unique_key, action.version, target)
     case = case.when(same_content("w", "t", content, target), _count(UNCHANGED, "<"))
     if not action.version:
-        return case.else_(exp.true())
+        return case.else_(_count(STALE, "<") if action.superseded else exp.true())
     return (
         case.when(greater_content("w", "t", content, target), exp.true()).else_(_count(STALE, "<"))
         if content

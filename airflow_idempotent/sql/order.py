@@ -14,7 +14,7 @@ from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.sql.statement import column, data_type
 
 # Types whose values are equal only when their bytes are, and that have a default order.
-_EXACT = (
+_EXACT = {
     "smallint",
     "integer",
     "bigint",
@@ -23,10 +23,11 @@ _EXACT = (
     "date",
     "uuid",
     "bytea",
-    "timestamp",
+    "timestamp without time zone",
+    "timestamp with time zone",
     "time without time zone",
-)
-_TEXT = ("text", "character varying", "character(", "varchar", "char(")
+}
+_TEXT = {"text", "character varying", "character", "varchar", "char"}
 
 
 def best_first(
@@ -38,22 +39,30 @@ def best_first(
     """
     terms: list[exp.Expr] = [exp.Ordered(this=column(name, source), nulls_first=False) for name in key]
     terms += [exp.Ordered(this=column(name, source), desc=True, nulls_first=False) for name in version]
-    content = [content_of(target[name], source) for name in payload(columns, key, version)]
+    content = [content_of(target[name], source) for name in payload(columns, key, version, target)]
     return [*terms, *(exp.Ordered(this=value, desc=True, nulls_first=True) for value in content)]
 
 
-def payload(columns: Sequence[str], key: Sequence[str], version: Sequence[str]) -> list[str]:
-    """The columns that are neither key nor version: the content that breaks ties."""
-    return [name for name in columns if name not in key and name not in version]
+def payload(columns: Sequence[str], key: Sequence[str], version: Sequence[str], target: TableShape) -> list[str]:
+    """The columns that break ties: all of which two rows of equal key and version may differ.
+
+    Keys and versions are among them when equal values can be written otherwise, as ``1.0`` and ``1.00``.
+    """
+    equal = {name for name in (*key, *version) if is_exact(target[name])}
+    return [name for name in columns if name not in equal]
+
+
+def is_exact(item: Column) -> bool:
+    """Whether two equal values of the column are equal byte by byte."""
+    return item.base_type in _EXACT or item.scale is not None or (item.base_type in _TEXT and item.deterministic)
 
 
 def content_of(item: Column, source: str) -> exp.Expr:
     """A column as an expression that is equal only for equal bytes, and ordered whatever the type and locale."""
     value: exp.Expr = column(item.name, source)
-    is_array = item.data_type.endswith("]")
-    if not is_array and (item.data_type.startswith(_EXACT) or item.scale is not None):
+    if item.base_type in _EXACT or item.scale is not None:
         return value
-    if is_array or not item.data_type.startswith(_TEXT):
+    if item.base_type not in _TEXT:
         value = exp.cast(value, data_type("text"))
     return exp.Collate(this=value, expression=exp.to_identifier("C", quoted=True))
 

@@ -17,19 +17,33 @@ from airflow_idempotent.sql.dialects.postgres import OnCommitDrop, Warehouse
 class Statement:
     """SQL with ``%(name)s`` placeholders, and the values for them.
 
-    Without ``binds`` the text goes to the driver as it is, so that ``%`` needs no doubling.
+    Without ``binds`` the text goes to the driver as it is, so that ``%`` needs no doubling. ``tree``
+    is what the text was made from, kept for ``pretty``.
     """
 
     sql: str
     binds: Mapping[str, Any] = field(default_factory=dict)
+    tree: exp.Expr | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.sql
 
+    @property
+    def pretty(self) -> str:
+        """The same words over several lines, for people."""
+        return self.tree.sql(dialect=Warehouse, pretty=True, comments=False) if self.tree else self.sql.strip()
 
-def statement(tree: exp.Expr, *, pretty: bool = False, **binds: Any) -> Statement:
-    """The statement a tree stands for."""
-    return Statement(tree.sql(dialect=Warehouse, pretty=pretty, comments=False), binds)
+
+def statement(tree: exp.Expr, **binds: Any) -> Statement:
+    """The statement a tree stands for. A percent sign in a name is doubled where the driver looks for placeholders."""
+    bound = tree.transform(_doubled) if tree.find(exp.Placeholder) else tree
+    return Statement(bound.sql(dialect=Warehouse, comments=False), binds, tree)
+
+
+def _doubled(node: exp.Expr) -> exp.Expr:
+    if isinstance(node, exp.Identifier | exp.Literal) and "%" in node.name:
+        node.set("this", node.name.replace("%", "%%"))
+    return node
 
 
 def table(relation: Relation | str, alias: str | None = None) -> exp.Table:
@@ -57,6 +71,14 @@ def data_type(text: str) -> exp.DataType:
 def setting(name: str, value: str) -> Statement:
     """Set a configuration option until the transaction ends, in the form that poolers and both drivers allow."""
     return Statement("SELECT set_config(%(name)s, %(value)s, true)", {"name": name, "value": value})
+
+
+def settings(values: Mapping[str, str]) -> Statement:
+    """Several of them in one round trip."""
+    names = {f"name{number}": name for number, name in enumerate(values)}
+    texts = {f"value{number}": text for number, text in enumerate(values.values())}
+    calls = ", ".join(f"set_config(%({name})s, %({text})s, true)" for name, text in zip(names, texts, strict=True))
+    return Statement(f"SELECT {calls}", names | texts)
 
 
 def as_target(item: Column) -> exp.Expr:

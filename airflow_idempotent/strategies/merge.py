@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from airflow_idempotent.core.actions import Action, Deduplicate, UpsertRows
+from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import Relation
 
 
@@ -15,7 +16,8 @@ class Merge:
     """Insert new keys, replace rows whose version is older, leave everything else alone.
 
     Equal versions with other content are decided by the row's content, a total order, so that any
-    order of batches ends in the same rows. Without ``version`` the batch that is applied wins.
+    order of batches ends in the same rows. Without ``version`` the newest batch of a partition wins:
+    an older one, applied after it, adds the keys that are missing and replaces nothing.
     """
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
@@ -37,6 +39,8 @@ class Merge:
         columns: Sequence[str],
         unique_key: Sequence[str],
         version: Sequence[str],
+        within: tuple[str, Partition] | None = None,
     ) -> tuple[Action, ...]:
         """Behind the gate: from ``winners``, or straight from staging when there was nothing to check."""
-        return (UpsertRows(target, source, tuple(columns), tuple(unique_key), tuple(version), deduplicated),)
+        names = (tuple(columns), tuple(unique_key), tuple(version))
+        return (UpsertRows(target, source, *names, deduplicated=deduplicated, within=within),)

@@ -1,0 +1,151 @@
+"""What a spec costs when Airflow parses its DAG file, beyond a bare DAG of the same shape written by hand.
+
+    python benchmarks/parse.py [--specs 1000] [--rounds 3] [--profile]
+
+Both are built in this process, turn by turn. Airflow is imported before, and paid for by neither.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import gc
+import json
+import pstats
+import statistics
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.common.compat.sdk import DAG, BaseOperator, Param, task_group
+from airflow.timetables.interval import CronDataIntervalTimetable
+
+from airflow_idempotent import load_tables
+
+GOAL_MS = 2.0
+
+SPEC = """\
+table: analytics.orders_{number:04d}
+description: Orders of shop {number}.
+conn_id: warehouse
+schedule: "@daily"
+start_date: 2025-01-01
+timezone: Europe/Berlin
+owner: data-eng
+tags: [orders, shop-{number}]
+source: {{kind: files, path: "s3://inbox/orders/{number}/{{{{ partition.key }}}}/*.csv"}}
+landing: {{root: "s3://lake/raw"}}
+columns:
+  - {{name: order_id, data_type: bigint, constraints: [not_null]}}
+  - {{name: customer_id, data_type: bigint}}
+  - {{name: amount, data_type: "numeric(12,2)"}}
+  - {{name: order_date, data_type: date}}
+  - {{name: updated_at, data_type: timestamptz}}
+unique_key: [order_id]
+version: [updated_at]
+partition_by: {{column: order_date, grain: day}}
+strategy: merge
+checks:
+  - unique: [order_id]
+  - not_null: [order_date]
+  - row_count: {{min: 1, severity: warn}}
+"""
+
+
+class Bare(BaseOperator):
+    """An operator that takes one argument."""
+
+    template_fields = ("planned", "batch")
+
+    def __init__(self, *, planned: Any = None, batch: Any = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.planned = planned
+        self.batch = batch
+
+
+def bare_dag(number: int) -> DAG:
+    """The DAG that somebody would write by hand: same tasks, same params, no spec."""
+    text = {"type": ["null", "string"]}
+    with DAG(
+        dag_id=f"bare_{number:04d}",
+        schedule=CronDataIntervalTimetable("0 0 * * *", timezone="Europe/Berlin"),
+        start_date=datetime(2025, 1, 1, tzinfo=UTC),
+        catchup=True,
+        max_active_runs=1,
+        tags=["orders", f"shop-{number}"],
+        params={
+            "from_date": Param(None, **text),
+            "to_date": Param(None, **text),
+            "reprocess_behavior": Param("all", enum=["all", "missing", "failed", "stale", "changed"]),
+            "cutoff_ts": Param(None, **text),
+            "dry_run": Param(False, type="boolean"),
+            "force": Param(False, type="boolean"),
+            "reason": Param(None, **text),
+        },
+        default_args={"owner": "data-eng", "retries": 3, "retry_delay": timedelta(minutes=1)},
+        auto_register=False,
+    ) as dag:
+        plan = Bare(task_id="plan")
+
+        @task_group(group_id="partition")
+        def partition(planned: Any) -> None:
+            land = Bare(task_id="land", planned=planned)
+            load = Bare(task_id="stage_merge", planned=planned, batch=land.output, max_active_tis_per_dag=4)
+            check = Bare(task_id="validate", planned=planned, batch=land.output)
+            land >> load >> check
+
+        partition.expand(planned=plan.output)
+    return dag
+
+
+def seconds(work: Any) -> float:
+    """CPU seconds of one call."""
+    gc.collect()
+    before = time.process_time()
+    work()
+    return time.process_time() - before
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--specs", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--profile", action="store_true", help="print where the time of one round goes")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "tables"
+        folder.mkdir()
+        for number in range(options.specs):
+            (folder / f"orders_{number:04d}.yaml").write_text(SPEC.format(number=number))
+
+        def ours() -> None:
+            namespace: dict[str, Any] = {"__file__": str(folder.parent / "dag.py")}
+            load_tables("tables", namespace)
+            assert len(namespace) == options.specs + 1, "a spec is broken"
+
+        def by_hand() -> None:
+            assert len([bare_dag(number) for number in range(options.specs)]) == options.specs
+
+        if options.profile:
+            with cProfile.Profile() as profile:
+                ours()
+            pstats.Stats(profile).sort_stats("cumulative").print_stats(60)
+            return 0
+        load_tables("tables", {"__file__": str(folder.parent / "dag.py")})  # warm: imports, caches
+        rounds = [(seconds(by_hand), seconds(ours)) for _ in range(options.rounds)]
+    bare, full = (statistics.median(column) * 1000 / options.specs for column in zip(*rounds, strict=True))
+    report = {"specs": options.specs, "bare_ms": bare, "ours_ms": full, "beyond_ms": full - bare, "goal_ms": GOAL_MS}
+    if options.json:
+        print(json.dumps(report))
+    else:
+        each = f"bare DAG {bare:.2f} ms, ours {full:.2f} ms, beyond {full - bare:.2f} ms (goal {GOAL_MS})"
+        print(f"{options.specs} specs, each: {each}")
+    return 0 if full - bare <= GOAL_MS else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""What was measured, as tables for people and as a file to compare with later."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from measure import TARGETS, Figures
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from warehouse import Warehouse
+from workload import Workload
+
+from airflow_idempotent import __version__
+
+HERE = Path(__file__).parent
+console = Console(highlight=False, width=None if sys.stdout.isatty() else 110)
+
+Goal = tuple[str, float, float]
+"""What, the figure, the most it may be."""
+
+
+def say(text: str) -> None:
+    console.print(f"[dim]{escape(text)}[/]", soft_wrap=True)
+
+
+def fail(text: str) -> None:
+    console.print(f"[bold red]✗[/] {escape(text)}", soft_wrap=True)
+
+
+def publish(figures: Figures, peaks: Mapping[int, float], facts: Mapping[str, Any], *, rounds: int, full: bool) -> int:
+    """Print everything and write it down; the exit code."""
+    found = goals(figures, peaks)
+    console.print(times(figures))
+    console.print(reruns(figures))
+    console.print(judged(found))
+    if full:
+        path = HERE / "results" / f"{dt.datetime.now(dt.UTC).date().isoformat()}.json"
+        path.parent.mkdir(exist_ok=True)
+        document = {"facts": facts, "rounds": rounds, **as_json(figures, peaks, found)}
+        path.write_text(json.dumps(document, indent=1) + "\n")
+        say(f"written to {path.relative_to(HERE.parent)}")
+    return 0 if all(figure <= most for _, figure, most in found) else 1
+
+
+def as_json(figures: Figures, peaks: Mapping[int, float], found: Sequence[Goal]) -> dict[str, Any]:
+    """Every single turn, so that later runs can be compared with more than medians."""
+    runs = [
+        {
+            **dict(zip(("target", "contender", "phase"), key, strict=True)),
+            "seconds": [round(each, 3) for each in seconds],
+            "wal_bytes": figures.wal[key],
+            "rows_touched": figures.touched.get(key),
+            "steps": figures.steps.get(key, {}),
+        }
+        for key, seconds in figures.seconds.items()
+    ]
+    judged = [{"what": what, "figure": round(figure, 4), "most": most} for what, figure, most in found]
+    return {
+        "goals": judged,
+        "peak_memory_mb": {f"{size} MB": round(peak, 1) for size, peak in peaks.items()},
+        "runs": runs,
+    }
+
+
+def goals(figures: Figures, peaks: Mapping[int, float]) -> list[Goal]:
+    """What was promised, and how it stands. The table in question is the one created as anybody would."""
+    first = figures.median("default", "ours", "first")
+    found: list[Goal] = [
+        ("first load ÷ limit", first / figures.median("default", "limit", "first"), 1.15),
+        ("re-run ÷ first load", figures.median("default", "ours", "rerun") / first, 0.6),
+        ("skip_unchanged ÷ first load", figures.median("default", "ours", "skip") / first, 0.1),
+        ("rows touched by a re-run", sum(figures.touched.values()), 0),
+    ]
+    if peaks:
+        small, big = peaks.values()
+        found.append((f"memory for {max(peaks):,} MB ÷ for {min(peaks):,} MB", big / small, 1.1))
+    return found
+
+
+def times(figures: Figures) -> Table:
+    table = Table(title="Seconds, medians; a whole process each", title_justify="left", box=SIMPLE_HEAD)
+    for name in ("target", "load", "limit", "ours", "ratio", "ours ÷ ours first"):
+        table.add_column(name, justify="left" if name in ("target", "load") else "right")
+    for target in TARGETS:
+        first = figures.median(target, "ours", "first")
+        for phase in ("first", "rerun"):
+            theirs, mine = (figures.median(target, contender, phase) for contender in ("limit", "ours"))
+            table.add_row(target, phase, f"{theirs:.2f}", f"{mine:.2f}", f"{mine / theirs:.2f}", f"{mine / first:.2f}")
+        skip = figures.median(target, "ours", "skip")
+        table.add_row(target, "skip_unchanged", "", f"{skip:.2f}", "", f"{skip / first:.2f}")
+        table.add_section()
+    return table
+
+
+def reruns(figures: Figures) -> Table:
+    table = Table(title="What ours left behind, medians", title_justify="left", box=SIMPLE_HEAD)
+    for name in ("target", "load", "WAL MB", "rows touched", "land s", "stage_merge s", "validate s"):
+        table.add_column(name, justify="left" if name in ("target", "load") else "right")
+    for key, steps in figures.steps.items():
+        wal = sorted(figures.wal[key])[len(figures.wal[key]) // 2] / 1e6
+        spent = (f"{steps[step]:.2f}" if step in steps else "" for step in ("land", "stage_merge", "validate"))
+        table.add_row(key[0], key[2], f"{wal:.1f}", str(figures.touched.get(key, "")), *spent)
+    return table
+
+
+def judged(found: list[Goal]) -> Table:
+    table = Table(title="Goals, on the default target", title_justify="left", box=SIMPLE_HEAD)
+    for name in ("", "what", "figure", "at most"):
+        table.add_column(name, justify="right" if name in ("figure", "at most") else "left")
+    for what, figure, most in found:
+        table.add_row("[green]✓[/]" if figure <= most else "[bold red]✗[/]", what, f"{figure:.3g}", f"{most:g}")
+    return table
+
+
+def facts(warehouse: Warehouse, work: Workload, load_before: float) -> dict[str, Any]:
+    """What the figures depend on."""
+    return {
+        "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "version": __version__,
+        "commit": commit(),
+        "python": platform.python_version(),
+        "machine": f"{cpu()}, {os.cpu_count()} CPUs, {platform.system()} {platform.machine()}",
+        "load_average": [load_before, load_average()],
+        "postgres": warehouse.facts(),
+        "target_rows": work.target_rows,
+        "batch_rows": work.batch_rows,
+        "batch_bytes": work.batch.stat().st_size,
+        "effects": work.effects,
+    }
+
+
+def commit() -> str:
+    """The version under test; empty outside a clone."""
+    command = ["git", "describe", "--always", "--dirty"]
+    return subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def cpu() -> str:
+    """The processor's name, where the system tells it."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def load_average() -> float:
+    """How busy the machine was, the last minute."""
+    return round(os.getloadavg()[0], 2)

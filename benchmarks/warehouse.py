@@ -1,0 +1,110 @@
+"""The database side of the benchmark: fresh copies of the target, and what a load did to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+BENCH = "bench"
+
+CREATE = """
+create table orders (order_id bigint primary key, customer_id int, status text, amount numeric(12,2), note text,
+    order_date date not null, updated_at timestamptz not null)
+"""
+INDEX = "create index orders_order_date on orders (order_date)"
+COPY = "copy orders from stdin (format csv, header)"
+# Two seeds, 128 bits: rows that differ would have to collide in both.
+IMAGE = """
+select count(*), sum(hash_record_extended(row(o.*), 0)::numeric), sum(hash_record_extended(row(o.*), 1)::numeric)
+from (select order_id, customer_id, status, amount, note, order_date, updated_at from orders) o
+"""
+REMEMBER = "create temp table places as select order_id, ctid as place, xmin as writer, xmax as locker from orders"
+TOUCHED = """
+select count(*) from places p full join orders o on o.order_id = p.order_id
+where (p.place, p.writer::text, p.locker::text) is distinct from (o.ctid, o.xmin::text, o.xmax::text)
+"""
+
+SETTINGS = ["server_version", "shared_buffers", "max_wal_size", "fsync", "synchronous_commit", "data_checksums"]
+
+Image = tuple[Any, ...]
+"""Rows and digests of the table, whatever the order of its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warehouse:
+    """One server. The contenders work on its database ``bench``, a fresh copy of a template each time."""
+
+    server: str
+    """DSN of the database postgres."""
+
+    def dsn(self, database: str = BENCH) -> str:
+        return f"{self.server.rpartition('/')[0]}/{database}"
+
+    @contextmanager
+    def session(self, database: str = BENCH) -> Iterator[psycopg.Connection]:
+        """A connection in autocommit mode."""
+        with psycopg.connect(self.dsn(database), autocommit=True) as connection:
+            yield connection
+
+    def facts(self) -> dict[str, str]:
+        """Version and the settings that matter."""
+        with self.session("postgres") as db:
+            return dict(
+                db.execute("select name, current_setting(name) from pg_settings where name = any(%s)", [SETTINGS])
+            )
+
+    def create(self, database: str) -> None:
+        """An empty database, in place of one of that name."""
+        with self.session("postgres") as db:
+            db.execute(f'drop database if exists "{database}" with (force)')
+            db.execute(f'create database "{database}"')
+
+    def fill(self, database: str, file: Path) -> None:
+        """A table as anybody would create it, with these rows."""
+        with self.session(database) as db:
+            db.execute(CREATE)
+            with file.open("rb") as rows, db.cursor().copy(COPY) as copy:
+                while data := rows.read(1 << 20):
+                    copy.write(data)
+
+    def finish(self, database: str) -> None:
+        """The index on the date, and the statistics and maps of a table that is looked after."""
+        with self.session(database) as db:
+            db.execute(INDEX)
+            db.execute("vacuum (analyze) orders")
+
+    def restore(self, template: str) -> None:
+        """A fresh copy of a template as ``bench``; what it cost is written out before anything is timed."""
+        with self.session("postgres") as db:
+            db.execute(f"drop database if exists {BENCH} with (force)")
+            db.execute(f'create database {BENCH} template "{template}" strategy file_copy')
+            db.execute("checkpoint")
+
+    def settle(self) -> None:
+        """Pay the last load's debts: the first reader of a row sets its hint bits, and a checkpoint makes that cost WAL."""
+        with self.session() as db:
+            db.execute("select count(*) from orders where note = ''")
+            db.execute("checkpoint")
+
+    def wal(self) -> int:
+        """Bytes logged since the server was made."""
+        with self.session("postgres") as db:
+            return int(db.execute("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()[0])
+
+    def image(self, database: str = BENCH) -> Image:
+        with self.session(database) as db:
+            return db.execute(IMAGE).fetchone()
+
+    @contextmanager
+    def counting_touched(self) -> Iterator[list[int]]:
+        """Count the rows that the block wrote, moved, locked or removed, by where they are and who wrote them last."""
+        counted: list[int] = []
+        with self.session() as db:
+            db.execute(REMEMBER)
+            yield counted
+            counted.append(db.execute(TOUCHED).fetchone()[0])
