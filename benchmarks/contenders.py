@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 HERE = Path(__file__).parent
 SPEC = HERE / "orders.yaml"
 LIMIT = HERE / "limit.sql"
+WATCH_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class Run:
 
     seconds: float
     peak_kb: int
-    """Most memory it held at once (VmHWM)."""
+    """Most memory it held at once; 0 where the system does not tell."""
     output: str
 
     @property
@@ -56,27 +60,40 @@ def ours(dsn: str, partition: str, folder: Path, *options: str) -> Run:
 
 
 def timed(command: Sequence[str | Path], *, folder: Path) -> Run:
-    """Run a process to its end, and measure it.
+    """Run a process to its end, and take the time.
 
     Raises:
         ContenderError: it failed.
     """
-    words = [str(word) for word in command]
-    # Without .pyc files half a second of every start would be spent on compiling.
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    peaks = [0]
     with tempfile.TemporaryFile() as out:
         began = time.perf_counter()
-        process = subprocess.Popen(words, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
-        _, status, usage = os.wait4(process.pid, 0)  # the usage of this child alone, not the most of all children
+        process = start(command, folder, out)
+        watcher = threading.Thread(target=watch, args=(process, peaks))
+        watcher.start()
+        process.wait()
         seconds = time.perf_counter() - began
-        process.returncode = os.waitstatus_to_exitcode(status)
+        watcher.join()
         out.seek(0)
         text = out.read().decode(errors="replace")
     if process.returncode:
-        raise ContenderError(f"exit code {process.returncode}: {' '.join(words)}\n{text}")
-    return Run(seconds, peak_kb(usage.ru_maxrss), text)
+        raise ContenderError(f"exit code {process.returncode}: {' '.join(map(str, command))}\n{text}")
+    return Run(seconds, max(peaks), text)
 
 
-def peak_kb(maxrss: int) -> int:
-    """Linux counts kilobytes, macOS bytes."""
-    return maxrss // 1024 if sys.platform == "darwin" else maxrss
+def start(command: Sequence[str | Path], folder: Path, out: IO[bytes]) -> subprocess.Popen[bytes]:
+    # Without .pyc files half a second of every start would be spent on compiling.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+
+
+def watch(process: subprocess.Popen[bytes], peaks: list[int]) -> None:
+    """Note the peak of a process's memory, in kB, until it ends; nothing where the system does not tell.
+
+    Not by getrusage: there a child begins with the peak of the parent that forked it.
+    """
+    status = Path(f"/proc/{process.pid}/status")
+    while process.returncode is None:
+        with suppress(OSError):
+            peaks += map(int, re.findall(r"VmHWM:\s*(\d+)", status.read_text()))
+        time.sleep(WATCH_S)

@@ -38,6 +38,10 @@ class Figures:
     def median(self, target: str, contender: str, phase: str) -> float:
         return statistics.median(self.seconds[target, contender, phase])
 
+    def best(self, target: str, contender: str, phase: str) -> float:
+        """The fastest turn, the one the neighbours disturbed least."""
+        return min(self.seconds[target, contender, phase])
+
     def last(self, target: str) -> str:
         """The last turn, in one line."""
         turns = {key: values[-1] for key, values in self.seconds.items() if key[0] == target}
@@ -81,7 +85,6 @@ class Bench:
             self._turn((target, "limit", phase), self._by_hand)
             if checked:
                 self._compare(target, "limit", phase)
-            self.warehouse.settle()
 
     def _by_hand(self) -> Run:
         return contenders.limit(self.psql, self.warehouse.dsn(), self.work.batch)
@@ -103,7 +106,6 @@ class Bench:
                 raise ContenderError(f"{target} target, {phase}: expected {effects}, got {run.effects}")
             if checked:
                 self._compare(target, "ours", phase)
-            self.warehouse.settle()
 
     def _counted(self, key: Key, words: list[str]) -> Run:
         with self.warehouse.counting_touched() as touched:

@@ -55,6 +55,10 @@ checks:
 """
 
 
+TEXT = {"type": ["null", "string"]}
+WHICH = ["all", "missing", "failed", "stale", "changed"]
+
+
 class Bare(BaseOperator):
     """An operator that takes one argument."""
 
@@ -68,7 +72,22 @@ class Bare(BaseOperator):
 
 def bare_dag(number: int) -> DAG:
     """The DAG that somebody would write by hand: same tasks, same params, no spec."""
-    text = {"type": ["null", "string"]}
+    params = {
+        "from_date": Param(None, **TEXT, format="date", title="From", description_md="Begin of the range."),
+        "to_date": Param(None, **TEXT, format="date", title="To", description_md="End of the range, not included."),
+        "reprocess_behavior": Param(
+            "all",
+            type="string",
+            enum=WHICH,
+            title="Which",
+            values_display=dict(zip(WHICH, WHICH, strict=True)),
+            description_md="Which partitions of the range.",
+        ),
+        "cutoff_ts": Param(None, **TEXT, format="date-time", title="Cutoff", description_md="Ignore input after this."),
+        "dry_run": Param(False, type="boolean", title="Dry run", description_md="Roll back."),
+        "force": Param(False, type="boolean", title="Force", description_md="Load again."),
+        "reason": Param(None, **TEXT, title="Reason", description_md="Why this run."),
+    }
     with DAG(
         dag_id=f"bare_{number:04d}",
         schedule=CronDataIntervalTimetable("0 0 * * *", timezone="Europe/Berlin"),
@@ -76,15 +95,7 @@ def bare_dag(number: int) -> DAG:
         catchup=True,
         max_active_runs=1,
         tags=["orders", f"shop-{number}"],
-        params={
-            "from_date": Param(None, **text),
-            "to_date": Param(None, **text),
-            "reprocess_behavior": Param("all", enum=["all", "missing", "failed", "stale", "changed"]),
-            "cutoff_ts": Param(None, **text),
-            "dry_run": Param(False, type="boolean"),
-            "force": Param(False, type="boolean"),
-            "reason": Param(None, **text),
-        },
+        params=params,
         default_args={"owner": "data-eng", "retries": 3, "retry_delay": timedelta(minutes=1)},
         auto_register=False,
     ) as dag:

@@ -29,7 +29,7 @@ MEMORY_MB = (100, 1000)
 
 def main() -> int:
     options = parse()
-    work = Workload(ROOT / "workload", options.target_rows, options.batch_rows)
+    work = Workload(ROOT / f"workload-{options.batch_rows}", options.target_rows, options.batch_rows)
     report.say(f"data: {options.batch_rows:,} rows into {options.target_rows:,}, in {work.folder}")
     work.make()
     figures = Figures()

@@ -85,12 +85,6 @@ class Warehouse:
             db.execute(f'create database {BENCH} template "{template}" strategy file_copy')
             db.execute("checkpoint")
 
-    def settle(self) -> None:
-        """Pay the last load's debts: the first reader of a row sets its hint bits, and a checkpoint makes that cost WAL."""
-        with self.session() as db:
-            db.execute("select count(*) from orders where note = ''")
-            db.execute("checkpoint")
-
     def wal(self) -> int:
         """Bytes logged since the server was made."""
         with self.session("postgres") as db:

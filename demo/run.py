@@ -26,6 +26,7 @@ TABLE = DAG = "analytics.flights"
 SPEC = servers.DAGS / "tables" / "flights.yaml"
 FIRST, LAST = date(2013, 1, 1), date(2013, 1, 14)
 LOAD = "partition.stage_merge"
+INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def tell(running: Servers, *, keep: bool) -> None:
@@ -122,13 +123,14 @@ def kill_a_worker(stage: Stage) -> None:
 
 def kill(stage: Stage, hold: Hold, load: HeldLoad) -> None:
     """SIGKILL, and what readers see before and after."""
+    days, corrected = stage.days, stage.days[:-1]
     screen.facts(("process", f"{load.worker.pid}  {load.title}"), ("session", load.application))
-    stage.expect_table(timetables=stage.days, actuals=stage.days[:-1])
+    stage.expect_table(timetables=days, actuals=corrected, remark=", none of the load's")
     screen.command(f"kill -9 {load.worker.pid}")
     load.worker.kill()
     with screen.waiting("PostgreSQL notices, and rolls back"):
         hold.wait_for_end_of(load)
-    stage.expect_table(timetables=stage.days, actuals=stage.days[:-1])
+    stage.expect_table(timetables=days, actuals=corrected, remark=", none of the load's")
 
 
 def say_where_everything_is(running: Servers, *, keep: bool) -> None:
@@ -140,7 +142,7 @@ def say_where_everything_is(running: Servers, *, keep: bool) -> None:
     screen.facts(
         ("Airflow's UI", f"{running.url}/dags/{DAG}  (no login)"),
         ("the warehouse", f"psql {running.warehouse}"),
-        ("the ledger in it", "select * from airflow_idempotent.partitions"),
+        ("the ledger in it", f"airflow-idempotent status --dsn {running.warehouse}"),
         ("source files", running.folder / "inbox"),
         ("landed batches", running.folder / "lake"),
         ("logs", f"{running.folder / 'logs'}, {running.folder / 'airflow' / 'logs'}"),
@@ -173,19 +175,25 @@ def demo(*, keep: bool) -> int:
         return 1
     finally:
         if not left_up:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            for number in INTERRUPTIONS:  # stopping takes seconds and is not to be interrupted
+                signal.signal(number, signal.SIG_IGN)
             running.stop()
     return 0
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Run the demo, or stop one that was left up."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in INTERRUPTIONS[1:]:
         signal.signal(number, lambda *_: sys.exit(1))
-    if sys.argv[1:] == ["stop"]:
-        return stop()
-    return demo(keep=os.environ.get("KEEP", "0") not in ("", "0"))
+    match arguments:
+        case []:
+            return demo(keep=os.environ.get("KEEP", "0") not in ("", "0"))
+        case ["stop"]:
+            return stop()
+        case _:
+            screen.bad(f"unknown: {' '.join(arguments)}. Type: make demo, make demo KEEP=1 or make demo-stop")
+            return 2
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

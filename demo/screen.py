@@ -88,8 +88,9 @@ def ledger(entries: Sequence[Entry]) -> None:
     lines = [(entry.rows, *entry.effects.values()) for entry in entries]
     for entry, numbers in zip(entries, lines, strict=True):
         table.add_row(entry.partition, entry.state, entry.batch, *map(_number, numbers), f"{entry.seconds:.2f}")
-    table.add_section()
-    table.add_row("all", "", "", *(_number(sum(column)) for column in zip(*lines, strict=True)), "", style="bold")
+    if len(lines) > 1:
+        table.add_section()
+        table.add_row("all", "", "", *(_number(sum(column)) for column in zip(*lines, strict=True)), "", style="bold")
     console.print(table)
 
 

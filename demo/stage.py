@@ -27,9 +27,8 @@ class Stage:
         inbox = self.servers.folder / "inbox" / "flights"
         written = [flights.deliver_timetable(inbox, day) for day in timetables]
         written += [flights.deliver_actual(inbox, day) for day in actuals]
-        example = written[-1]
-        screen.say(f"The source delivers {len(written)} files; the last is" if written[1:] else "The source delivers")
-        screen.facts((str(example.relative_to(self.servers.folder)), f"{example.stat().st_size:,} bytes"))
+        example = written[-1].relative_to(self.servers.folder)
+        screen.say(f"The source delivers {len(written)} file(s), the last one: {example}")
 
     def type(self, *arguments: str) -> str:
         """Show an Airflow command and run it."""
@@ -60,11 +59,11 @@ class Stage:
             raise DemoError(f"the ledger knows {len(entries)} of {len(days)} partitions")
         return entries
 
-    def expect_table(self, *, timetables: Sequence[Day], actuals: Sequence[Day]) -> None:
-        """Compare the table with what these deliveries must lead to, row by row."""
+    def expect_table(self, *, timetables: Sequence[Day], actuals: Sequence[Day], remark: str = "") -> None:
+        """Compare the table, as a reader sees it, with what these deliveries must lead to, row by row."""
         found, wanted = self.warehouse.image(), flights.expected_image(timetables, actuals)
-        fact = f"{self.warehouse.table} holds {wanted.count(chr(10)):,} rows, all as computed from the data"
-        expect(found == wanted, f"{fact} (digest {digest(found)})")
+        rows = f"{wanted.count(chr(10)):,} rows, all as computed from the data{remark}"
+        expect(found == wanted, f"{self.warehouse.table} holds {rows} (digest {digest(found)})")
 
 
 def expect(holds: bool, fact: str) -> None:

@@ -5,13 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.postgres_fixtures"]
+# A test of a law talks to a database, which neither is fast nor needs to be new for each example.
+_common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]}
+settings.register_profile("default", max_examples=25, derandomize=True, database=None, **_common)
+settings.register_profile("thorough", max_examples=1000, **_common)
+settings.load_profile("default")
+
+pytest_plugins = ["tests.cli_fixtures", "tests.postgres_fixtures"]
 
 FOLDERS = {"airflow": "airflow", "cli": "cli", "demo": "demo", "e2e": "demo", "postgres": "postgres"}
 """A folder anywhere on a test's path, and the marker it gives."""
 
 TESTS = Path(__file__).parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write tests/golden/ anew instead of comparing")
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects

@@ -52,10 +52,14 @@ class Batches:
             if zipped:
                 raw, name = gzip.compress(plain, mtime=0), name + ".gz"
             header, *records = records_of(plain, csv_format)
-            parts.append(Part(name, len(raw), len(records), hashlib.sha256(raw).hexdigest(), tuple(header), f"in{number}.csv"))
+            parts.append(
+                Part(name, len(raw), len(records), hashlib.sha256(raw).hexdigest(), tuple(header), f"in{number}.csv")
+            )
             self.content[batch, name] = raw
         bounds = {"start": span.start.isoformat(), "end": span.end.isoformat()}
-        return Manifest(spec.table, span.key, batch, **bounds, format=csv_format, parts=tuple(parts), created_at=created_at)
+        return Manifest(
+            spec.table, span.key, batch, **bounds, format=csv_format, parts=tuple(parts), created_at=created_at
+        )
 
     def open_part(self, manifest: Manifest, part: Part) -> BinaryIO:
         return io.BytesIO(self.content[manifest.batch_id, part.name])
@@ -120,7 +124,9 @@ class Warehouse:
     ) -> Receipt:
         """Load a batch that has been landed."""
         load = Load(spec, spec.partition(manifest.partition), manifest, skip_unchanged)
-        return stage_merge(load, connect=connect or self.connect, batches=self.batches, attempt=attempt, dry_run=dry_run)
+        return stage_merge(
+            load, connect=connect or self.connect, batches=self.batches, attempt=attempt, dry_run=dry_run
+        )
 
     def validate(self, spec: LoadSpec, manifest: Manifest | None = None, *, partition: str = DAY) -> Receipt:
         """Look at what is there now."""
@@ -129,7 +135,9 @@ class Warehouse:
 
     def physical(self, table: str, columns: str = "t.*") -> list[tuple[Any, ...]]:
         """Every row with where it lies and which transaction wrote it: equal means nobody has written."""
-        return self.sql(f"SELECT tableoid::regclass::text, ctid::text, xmin::text, {columns} FROM {table} t ORDER BY 1, 2")
+        return self.sql(
+            f"SELECT tableoid::regclass::text, ctid::text, xmin::text, {columns} FROM {table} t ORDER BY 1, 2"
+        )
 
     def events(self, table: str) -> list[tuple[Any, ...]]:
         """What the ledger says of a table: (partition, batch, step, state)."""

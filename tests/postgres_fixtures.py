@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import count
@@ -62,16 +63,30 @@ def database(postgres_server: str, postgres_admin: Any, database_template: str) 
     postgres_admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
-@pytest.fixture(params=DRIVERS)
-def connect(request: pytest.FixtureRequest, database: str) -> Iterator[Connect]:
-    """Give a way to open connections to the test's database; the test runs once for each driver installed."""
-    driver = import_module(request.param)
+@contextmanager
+def opening(driver: str, dsn: str) -> Iterator[Connect]:
+    """A way to open connections by that driver; all are closed at the end."""
+    module = import_module(driver)
     opened: list[Any] = []
 
     def open_one() -> Any:
-        opened.append(driver.connect(database))
+        opened.append(module.connect(dsn))
         return opened[-1]
 
     yield open_one
     for connection in opened:
         connection.close()
+
+
+@pytest.fixture(params=DRIVERS)
+def connect(request: pytest.FixtureRequest, database: str) -> Iterator[Connect]:
+    """Give a way to open connections to the test's database; the test runs once for each driver installed."""
+    with opening(request.param, database) as connect:
+        yield connect
+
+
+@pytest.fixture
+def connect_once(database: str) -> Iterator[Connect]:
+    """The same by one driver only, for tests of what SQL does rather than of how it gets there."""
+    with opening(DRIVERS[0], database) as connect:
+        yield connect

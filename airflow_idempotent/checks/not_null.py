@@ -14,11 +14,19 @@ from airflow_idempotent.core.verdict import CheckResult
 
 @dataclass(frozen=True, kw_only=True)
 class NotNull(Check):
-    """No row has NULL in any of ``columns``."""
+    """No row has NULL in any of ``columns``.
+
+    Raises:
+        ValueError: no column is named.
+    """
 
     kind: ClassVar[str] = "not_null"
     shorthand: ClassVar[str] = "columns"
     columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise ValueError("name at least one column")
 
     @property
     def label(self) -> str:

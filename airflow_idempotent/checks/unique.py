@@ -18,11 +18,18 @@ class Unique(Check):
 
     NULLs are equal here, as in GROUP BY and unlike in a UNIQUE constraint: ``(1, NULL)`` twice
     would be two rows of one merge key.
+
+    Raises:
+        ValueError: no column is named.
     """
 
     kind: ClassVar[str] = "unique"
     shorthand: ClassVar[str] = "columns"
     columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise ValueError("name at least one column")
 
     @property
     def label(self) -> str:

@@ -12,9 +12,15 @@ from airflow_idempotent.cli.output import DONE, FINDINGS, USAGE, Output, error_d
 from airflow_idempotent.core.relation import MAX_IDENTIFIER_BYTES
 from airflow_idempotent.errors import IdempotentError, SpecError, UsageError
 from airflow_idempotent.spec.loader import layers, load_file, load_folder
+from airflow_idempotent.spec.table import PRESETS
 
 if TYPE_CHECKING:
     from airflow_idempotent.spec.table import TableSpec
+
+_DURATION = re.compile(r"P(?=\d|T\d)(\d+Y)?(\d+M)?(\d+W)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?")
+
+Warnings = dict[str, list[tuple[str, str]]]
+"""What was found in each file, as (option, text)."""
 
 
 def run(args: Namespace, out: Output) -> int:
@@ -26,29 +32,27 @@ def run(args: Namespace, out: Output) -> int:
         )
     warnings = {str(path): list(_warnings(path, spec)) for path, spec in specs.items()}
     errors = list({id(error): error for error in broken.values()}.values())
-    out.document(
-        {
-            "files": len(specs) + len(broken),
-            "errors": [error_document(error) for error in errors],
-            "warnings": [
-                {"file": file, "path": path, "message": text}
-                for file, found in warnings.items()
-                for path, text in found
-            ],
-        }
-    )
-    for error in errors:
-        out.say(_without_advice(error), "")
-    for file, found in warnings.items():
-        if found:
-            out.say(f"{file}: {_count(len(found), 'warning')}", *(f"  - {path}: {text}" for path, text in found), "")
+    out.document(_document(errors, warnings))
+    out.say(*_text(errors, warnings))
     total = sum(map(len, warnings.values()))
-    out.say(
-        f"{_count(len(specs) + len(broken), 'file')}, {_count(len(broken), 'broken file')}, {_count(total, 'warning')}"
-    )
+    files = f"{_count(len(specs) + len(broken), 'file')}, {_count(len(broken), 'broken file')}"
+    out.say(f"{files}, {_count(total, 'warning')}")
     if not specs and all(_unreadable(error) for error in errors):
         return USAGE
     return FINDINGS if errors or (args.strict and total) else DONE
+
+
+def _document(errors: list[IdempotentError], warnings: Warnings) -> dict[str, Any]:
+    found = [{"file": file, "path": path, "message": text} for file, each in warnings.items() for path, text in each]
+    return {"errors": [error_document(error) for error in errors], "warnings": found}
+
+
+def _text(errors: list[IdempotentError], warnings: Warnings) -> Iterator[str]:
+    for error in errors:
+        yield from (_without_advice(error), "")
+    for file, found in warnings.items():
+        if found:
+            yield from (f"{file}: {_count(len(found), 'warning')}", *(f"  {path}: {text}" for path, text in found), "")
 
 
 def _load(path: Path) -> tuple[dict[Path, TableSpec], dict[Path, IdempotentError]]:
@@ -57,17 +61,26 @@ def _load(path: Path) -> tuple[dict[Path, TableSpec], dict[Path, IdempotentError
             command="lint", reason=f"there is no {str(path)!r}", hint="Name a spec file or a folder of them."
         )
     if path.is_dir():
-        return load_folder(path)
-    try:
-        return {path: load_file(path)}, {}
-    except SpecError as error:
-        return {}, {path: error}
+        specs, broken = load_folder(path)
+    else:
+        specs, broken = {}, {}
+        try:
+            specs[path] = load_file(path)
+        except SpecError as error:
+            broken[path] = error
+    for file in [file for file, spec in specs.items() if not _is_schedule(spec.schedule)]:
+        text = f"{specs.pop(file).schedule!r} is neither a preset, nor a cron expression, nor an ISO 8601 duration"
+        broken[file] = SpecError(file=str(file), problems=(("schedule", text),))
+    return specs, broken
 
 
 def _warnings(path: Path, spec: TableSpec) -> Iterator[tuple[str, str]]:
     """What is allowed but rarely meant, as (option, text)."""
     if not spec.version:
-        yield "version", "none is given, so whichever batch is loaded last wins, also when it is the older one"
+        yield (
+            "version",
+            "none is given: of two rows of one key in different partitions the one that is loaded last wins",
+        )
     if not spec.checks:
         yield "checks", "none is given, so any rows are published; begin with 'row_count: {min: 1}'"
     if not spec.partition_column:
@@ -79,6 +92,17 @@ def _warnings(path: Path, spec: TableSpec) -> Iterator[tuple[str, str]]:
     for option, name in names:
         if (size := len(name.encode())) > MAX_IDENTIFIER_BYTES:
             yield option, f"{name!r} has {size} bytes, PostgreSQL cuts names at {MAX_IDENTIFIER_BYTES}"
+
+
+def _is_schedule(text: str | None) -> bool:
+    """Whether Airflow will take it; asked here without importing Airflow."""
+    if text is None or text in PRESETS:
+        return True
+    if text.upper().startswith("P"):
+        return bool(_DURATION.fullmatch(text.upper()))
+    from croniter import croniter
+
+    return bool(croniter.is_valid(text))
 
 
 def _unreadable(error: IdempotentError) -> bool:

@@ -15,6 +15,7 @@ from airflow_idempotent.errors import (
     IdempotentError,
     NoPartitionError,
     OutOfRangeError,
+    ParamsError,
     RangeError,
     SourceUnavailableError,
     SpecError,
@@ -26,7 +27,16 @@ from airflow_idempotent.errors import (
 
 DONE, FINDINGS, USAGE, DATABASE = range(4)
 
-_USAGE = (DuplicateTableError, NoPartitionError, OutOfRangeError, RangeError, SpecError, TargetMissingError, UsageError)
+_USAGE = (
+    DuplicateTableError,
+    NoPartitionError,
+    OutOfRangeError,
+    ParamsError,
+    RangeError,
+    SpecError,
+    TargetMissingError,
+    UsageError,
+)
 _DATABASE = (DatabaseError, SourceUnavailableError, UnreachableError)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, BinaryIO
 
@@ -96,13 +97,13 @@ def load_partition(
             raise
         done.skipped = "no input, and on_empty is skip"
         return done
+    retain(store, spec.table, partition, spec.landing.keep_batches)
     load = Load(spec, partition, done.landed.manifest, skip_unchanged)
     with _timed(done, "stage_merge"):
         batches = Watched(store, told, load.manifest.bytes)
         done.published = stage_merge(load, connect=connect, batches=batches, attempt=attempt, dry_run=dry_run)
     if dry_run:
         return done
-    retain(store, spec.table, partition, spec.landing.keep_batches)
     if done.published.replayed and _is_validated(load, connect):
         done.skipped = "this batch is loaded and validated under this spec"
         return done
@@ -151,17 +152,14 @@ class _WatchedFile(io.RawIOBase):
         super().close()
 
 
-class _timed:
-    """Writes down how long a step took, also when it fails."""
-
-    def __init__(self, outcome: Outcome, step: str) -> None:
-        self._outcome, self._step = outcome, step
-
-    def __enter__(self) -> None:
-        self._started = time.monotonic()
-
-    def __exit__(self, *error: object) -> None:
-        self._outcome.seconds[self._step] = time.monotonic() - self._started
+@contextmanager
+def _timed(outcome: Outcome, step: str) -> Iterator[None]:
+    """Write down how long a step took, also when it fails."""
+    started = time.monotonic()
+    try:
+        yield
+    finally:
+        outcome.seconds[step] = time.monotonic() - started
 
 
 def _nobody(step: str, rows: int, size: int, of: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from airflow_idempotent.cli.connection import Connect, connector, shown_dsn
 from airflow_idempotent.cli.files import load_spec, partition_of
 from airflow_idempotent.cli.output import DONE, Output
-from airflow_idempotent.core.actions import Action, EnsureChild, UpsertRows
+from airflow_idempotent.core.actions import Action, CreateTarget, EnsureChild, UpsertRows
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.manifest import CsvFormat, Manifest, Part, batch_id
 from airflow_idempotent.core.partition import Partition
@@ -24,6 +24,7 @@ from airflow_idempotent.plan.build import Load, build_step, created_shape
 from airflow_idempotent.spec.source import Files
 from airflow_idempotent.spec.table import TableSpec
 from airflow_idempotent.sql import ledger, merge
+from airflow_idempotent.sql.catalog import found
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.create import child_of
 from airflow_idempotent.sql.statement import Statement
@@ -37,6 +38,9 @@ class Rendered:
     action: str
     does: str
     statements: tuple[Statement, ...]
+
+
+_LEDGER = "Effects, digest and check results go to airflow_idempotent.events, in this same transaction."
 
 
 def run(args: Namespace, out: Output) -> int:
@@ -87,9 +91,10 @@ def _statements(action: Action, step: Step) -> Iterator[Statement]:
     """What the compiler gives, and what the engine puts around it."""
     compiled = compile_action(action, step.target)
     match action:
+        case CreateTarget():
+            yield from (found(action.target), *compiled)
         case EnsureChild():
-            yield child_of(action)
-            yield from compiled
+            yield from (child_of(action), *compiled)
         case UpsertRows():
             if step.exclusive:
                 yield merge.repeated_keys(action)
@@ -110,37 +115,41 @@ def _heading(spec: TableSpec, partition: Partition, source: str, columns: tuple[
         f"{spec.table} {partition.key}: what stage_merge sends, in this order.",
         f"Target: {source}.",
         f"Batch: assumed to have the columns {', '.join(columns)}.",
+        "Each transaction first pins time zone, date style, timeouts and the like (engine/session.py).",
         "%(name)s is a bind: its value travels beside the text, never in it.",
     ]
     return [line for text in lines for line in _comment(text)]
 
 
 def _text(step: Step, rendered: list[Rendered]) -> Iterator[str]:
-    table, partition = locks_of(step.table, step.partition.key)
-    shared = ledger.LOCK if step.exclusive else ledger.LOCK_SHARED
-    locks = {
-        "prepare": [(Statement(ledger.LOCK, {"key": table}), "Keep every other run of the table out.")],
-        "load": [
-            (Statement(shared, {"key": table}), "Keep other writers of the table out: no index keeps its key unique." if step.exclusive else "Let other partitions be loaded, but no swap."),
-            (Statement(ledger.LOCK, {"key": partition}), "Keep other runs of the partition out."),
-        ],
-    }  # fmt: skip
     for transaction in dict.fromkeys(item.transaction for item in rendered):
         yield from ("", "BEGIN;")
-        for lock, why in locks[transaction]:
+        for lock, why in _locks(step, transaction):
             yield from ("", f"-- {why}", *_statement(lock))
         for number, item in enumerate((item for item in rendered if item.transaction == transaction), start=1):
             yield from ("", f"-- {number}. {item.action}", *_comment(item.does))
             for statement in item.statements:
                 yield from _statement(statement)
         if transaction == "load":
-            yield from (
-                "",
-                *_comment(
-                    "Effects, digest and check results go to airflow_idempotent.events, in this same transaction."
-                ),
-            )
+            yield from ("", *_comment(_LEDGER))
         yield "COMMIT;"
+
+
+def _locks(step: Step, transaction: str) -> list[tuple[Statement, str]]:
+    """The locks a transaction begins with, and what each keeps out."""
+    table, partition = locks_of(step.table, step.partition.key)
+    whole = Statement(ledger.LOCK, {"key": table})
+    if transaction == "prepare":
+        return [(whole, "Keep every other run of the table out.")]
+    shared = (
+        Statement(ledger.LOCK_SHARED, {"key": table}),
+        "Let other partitions be loaded, but nobody replace the table.",
+    )
+    exclusive = (whole, "Keep other writers of the table out: no index keeps its key unique.")
+    return [
+        exclusive if step.exclusive else shared,
+        (Statement(ledger.LOCK, {"key": partition}), "Keep other runs of the partition out."),
+    ]
 
 
 def _statement(statement: Statement) -> Iterator[str]:

@@ -68,11 +68,17 @@ def landing_root(spec: TableSpec, given: str | None) -> Any:
     Raises:
         UsageError: nothing names it.
     """
-    root = given or spec.landing.root or os.environ.get(ROOT_VARIABLE, "")
+    root = given or spec.landing.root or os.environ.get(ROOT_VARIABLE, "") or _airflow_root()
     if not root:
         hint = f"Pass --root DIR, or set landing.root in the spec or {ROOT_VARIABLE} in the environment."
         raise UsageError(command="run", reason="there is no folder to land batches in", hint=hint)
     return open_path(root)
+
+
+def _airflow_root() -> str:
+    """Where Airflow lands when it is told nothing else, so that both find the same batches."""
+    home = os.environ.get("AIRFLOW_HOME", "")
+    return f"{home}/idempotent" if home else ""
 
 
 def open_path(address: str) -> Any:

@@ -6,7 +6,6 @@ import re
 
 _SPELLINGS = {
     "bool": "boolean",
-    "bpchar": "character",
     "char": "character",
     "char varying": "character varying",
     "decimal": "numeric",
@@ -27,7 +26,8 @@ _SPELLINGS = {
 _SINGLE = {"bit", "char", "character"}
 """Types that have one character when no length is given."""
 _TYPE = re.compile(
-    r"(?P<name>[a-zA-Z][\w ]*?)\s*(?:\((?P<digits>[\d\s,]*)\))?\s*(?P<zone>(?:with|without) time zone)?(?P<array>(?:\[\])*)",
+    r"(?P<name>[a-zA-Z][\w ]*?)\s*(?:\((?P<digits>[\d\s,]*)\))?"
+    r"\s*(?P<zone>(?:with|without) time zone)?(?P<array>(?:\[\])*)",
     re.IGNORECASE,
 )
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_0_PLUS
+
 from airflow_idempotent.spec.source import Files
 from airflow_idempotent.spec.table import TableSpec
 
+BACKFILL = (
+    "airflow backfill create --dag-id {id} --from-date … --to-date …"
+    if AIRFLOW_V_3_0_PLUS
+    else "airflow dags backfill {id} --start-date … --end-date …"
+)
 _HOW_TO = """
-**Load a range**: trigger it with `from_date` and `to_date` (not included), or backfill it:
-`airflow backfill create --dag-id {id} --from-date … --to-date …`.
+**Load a range**: trigger it with `from_date` and `to_date` (not included), or `{backfill}`.
 **Load one partition again**: clear its `partition` tasks. Running anything again is safe.
 """
 
@@ -28,7 +34,8 @@ def documentation(spec: TableSpec, file: str = "") -> str:
         "Spec": f"`{file}`" if file else "",
     }
     rows = "\n".join(f"| {name} | {_cell(text)} |" for name, text in facts.items() if text)
-    return f"{spec.description}\n\n| | |\n|---|---|\n{rows}\n{_HOW_TO.format(id=spec.id)}".lstrip()
+    how_to = _HOW_TO.format(backfill=BACKFILL.format(id=spec.id))
+    return f"{spec.description}\n\n| | |\n|---|---|\n{rows}\n{how_to}".lstrip()
 
 
 def _names(names: tuple[str, ...]) -> str:

@@ -8,15 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import yaml
 from airflow.providers.common.compat.sdk import get_parsing_context
 
+from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.dag_factory.broken import show_broken
 from airflow_idempotent.dag_factory.factory import build_dag
 from airflow_idempotent.errors import IdempotentError, SpecError
 from airflow_idempotent.spec.loader import load_file, load_folder, spec_files
-from airflow_idempotent.spec.table import TableSpec
+from airflow_idempotent.spec.table import TableSpec, default_dag_id
 
-_CLAIM = re.compile(rb"^[\"']?(table|dag_id)[\"']?\s*:[ \t]*(.*?)[ \t]*(?:\s#.*)?\r?$", re.MULTILINE)
+_CLAIM = re.compile(r"^(table|dag_id):[ \t]*(.*?)[ \t]*(?:\s#.*)?$", re.MULTILINE)
 
 
 def load_tables(folder: str | Path, namespace: MutableMapping[str, Any]) -> None:
@@ -45,7 +47,7 @@ def load_tables(folder: str | Path, namespace: MutableMapping[str, Any]) -> None
 
 def _the_one(folder: Path, dag_id: str) -> tuple[dict[Path, TableSpec], dict[Path, IdempotentError]]:
     """The spec of one DAG, without parsing the others; nothing when the DAG is none of this folder."""
-    likely = [path for path in spec_files(folder) if _claims(path) == dag_id]
+    likely = [path for path in spec_files(folder) if _claimed(path) == dag_id]
     if len(likely) == 1:
         try:
             spec = load_file(likely[0])
@@ -54,14 +56,15 @@ def _the_one(folder: Path, dag_id: str) -> tuple[dict[Path, TableSpec], dict[Pat
         if spec.id == dag_id:
             return {likely[0]: spec}, {}
     specs, broken = load_folder(folder)
-    return {path: spec for path, spec in specs.items() if spec.id == dag_id}, broken
+    found = {path: spec for path, spec in specs.items() if spec.id == dag_id}
+    return found, {path: error for path, error in broken.items() if path in likely or not (found or likely)}
 
 
-def _claims(path: Path) -> str:
-    """The dag_id that a spec seems to have, from its text alone."""
+def _claimed(path: Path) -> str:
+    """The dag_id that a spec seems to have, from two lines of its text; empty when they are not as usual."""
     try:
-        found = dict(reversed(_CLAIM.findall(path.read_bytes())))
-    except OSError:
+        lines = dict(_CLAIM.findall(path.read_text(encoding="utf-8")))
+        found = {name: str(yaml.safe_load(text)) if text[:1] in "\"'" else text for name, text in lines.items() if text}
+        return found.get("dag_id") or default_dag_id(str(Relation.parse(found.get("table", ""))))
+    except (OSError, ValueError, yaml.YAMLError):
         return ""
-    name = found.get(b"dag_id") or found.get(b"table") or b""
-    return name.decode(errors="replace").replace('"', "").replace("'", "").replace(" ", "_")

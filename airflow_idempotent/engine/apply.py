@@ -20,15 +20,17 @@ from airflow_idempotent.core.actions import (
     UpsertRows,
 )
 from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Effects, Measure, Step
 from airflow_idempotent.core.verdict import CheckResult, Verdict, closes_gate
 from airflow_idempotent.engine.batches import PartOpener, VerifiedReader, unreadable_column
 from airflow_idempotent.engine.refusals import UNIQUE_VIOLATION, bad_row, detail, sqlstate
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.errors import BadRowError, GateClosedError, NullKeyError, PrecisionError, RepeatedKeyError
+from airflow_idempotent.sql.catalog import found
 from airflow_idempotent.sql.checks import count_violations, own_query, sample_violations, shared_scan
 from airflow_idempotent.sql.compiler import compile_action
-from airflow_idempotent.sql.create import child_of, schema_exists, table_exists
+from airflow_idempotent.sql.create import child_of
 from airflow_idempotent.sql.merge import (
     BACK_TO_SAVEPOINT,
     DROP_COUNTERS,
@@ -73,9 +75,7 @@ class Work:
                 self.measure = replace(self.measure, row_count=rows, digest=digest(rows, total))
             case CreateTarget() | EnsureChild() if self.is_there(action):
                 pass
-            case CreateTarget() if self._holds(
-                schema_exists(action.target)
-            ):  # CREATE SCHEMA would ask for a right first
+            case CreateTarget() if self._found(action.target)[0]:  # CREATE SCHEMA would ask for a right first
                 self.session.execute(statements[-1])
             case _:
                 for statement in statements:
@@ -85,15 +85,16 @@ class Work:
         """Whether what an action would make exists already."""
         match action:
             case CreateTarget():
-                return self._holds(table_exists(action.target))
+                return self._found(action.target)[1]
             case EnsureChild():
                 return bool(self.session.query(child_of(action)))
             case _:
                 return False
 
-    def _holds(self, question: Statement) -> bool:
-        [(answer,)] = self.session.query(question)
-        return bool(answer)
+    def _found(self, relation: Relation) -> tuple[bool, bool]:
+        """Whether the schema is there, and the table."""
+        [(schema, table)] = self.session.query(found(relation))
+        return schema, table
 
     def _copy(self, action: CopyBatch, statement: Statement) -> None:
         with self.batches.open_part(self.step.manifest, action.part) as raw:

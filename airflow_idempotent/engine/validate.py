@@ -120,4 +120,6 @@ def _record(
     step = blank_step(replace(load, manifest=batch))
     ledger.lock(step)
     state = State.FAILED if failures else State.VALIDATED
-    return ledger.record(step, name="validate", state=state, measure=now, checks=results, message="; ".join(failures))
+    message = "; ".join(failures)
+    receipt = ledger.record(step, name="validate", state=state, measure=now, checks=results, message=message)
+    return replace(receipt, effects=published.effects) if published else receipt  # of the load that was judged

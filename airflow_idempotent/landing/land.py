@@ -42,6 +42,7 @@ def land(
     created_at: str = "",
     progress: Callable[[int, int], None] | None = None,
     source_facts: Mapping[str, Any] | None = None,
+    may_be_empty: bool = False,
 ) -> Landed:
     """Make the newest batch of a partition hold what the source holds now.
 
@@ -49,6 +50,7 @@ def land(
     was killed left nothing a reader sees. A batch is numbered r + 1 only if its source was read
     after batch r was complete: when another attempt lands meanwhile, the source is read again, so
     a delayed attempt cannot put old content above new. ``progress`` is told (rows, bytes) read.
+    ``may_be_empty`` lands a batch without parts where there are no files.
 
     Raises:
         SourceMissingError: there are no files, or one vanished.
@@ -57,7 +59,7 @@ def land(
         SourceChangedError: the content differs from the newest batch and ``on_source_change`` is ``fail``.
         BatchDamagedError: the newest batch is not what its manifest says.
     """
-    if isinstance(source, FilesInput) and not source.paths:
+    if isinstance(source, FilesInput) and not source.paths and not may_be_empty:
         raise SourceMissingError(table=table, partition=partition.key, source=shown(source.pattern))
     frame = Manifest(
         table=table,

@@ -34,7 +34,7 @@ class AtomicLandOperator(PartitionOperator):
         are templates, rendered for each partition: besides Airflow's own variables they see ``partition``
         (``key``, ``start``, ``end``). Queries take the binds ``:start :end :cutoff_ts :key``.
     :param on_source_change: ``new_batch`` (default) or ``fail``, when a partition's source differs from its batch.
-    :param on_empty: ``fail`` (default) or ``skip`` when there is no input.
+    :param on_empty: ``fail`` (default), ``skip`` or ``publish_empty`` when there is no input.
     :param keep_batches: Newest batches kept per partition, default 7.
     """
 
@@ -82,12 +82,14 @@ class AtomicLandOperator(PartitionOperator):
                 attempt=str(attempt_of(context, assignment.lane)),
                 created_at=datetime.now(UTC).isoformat(),
                 progress=self._progress(spec.table, partition.key),
+                may_be_empty=spec.on_empty == "publish_empty",
             )
         except SourceMissingError as missing:
             if spec.on_empty == "skip":
                 raise AirflowSkipException(missing.headline) from missing
             raise
-        retain(store, spec.table, partition, spec.landing.keep_batches)
+        if not assignment.dry_run:
+            retain(store, spec.table, partition, spec.landing.keep_batches)
         pointer = {
             "table": spec.table,
             "partition": partition.key,

@@ -18,6 +18,9 @@ from airflow_idempotent.spec.words import meant
 
 T = TypeVar("T")
 
+NAMES = ("from_date", "to_date", "reprocess_behavior", "cutoff_ts", "dry_run", "force", "reason")
+"""The params, in the order of the form."""
+
 REPROCESS = {
     Reprocess.ALL: "all: every partition of the range",
     Reprocess.MISSING: "missing: those never loaded",
@@ -81,17 +84,20 @@ def _text(default: str | None, form: str | None, title: str, description: str) -
     return Param(default, type=["null", "string"], title=title, description_md=description, **schema)
 
 
-def read_params(spec: LoadSpec, params: Mapping[str, Any], conf: Mapping[str, Any] | None = None) -> RunParams:
-    """The params of a run. ``conf`` is what it was triggered with: a name in it that we do not know is refused.
+def read_params(spec: LoadSpec, conf: Mapping[str, Any] | None) -> RunParams:
+    """What a run was triggered with; a name in it that we do not know is refused.
+
+    Not read from the ``params`` of a task's context: Airflow keeps their values in the DAG object,
+    so that one run's can be seen by the next of the same process.
 
     Raises:
-        ParamsError: everything that is wrong with them.
+        ParamsError: everything that is wrong with it.
     """
-    known = run_params_names()
-    problems = [(name, f"unknown param{meant(name, known)}") for name in conf or {} if name not in known]
+    given = conf or {}
+    problems = [(name, f"unknown param{meant(name, NAMES)}") for name in given if name not in NAMES]
 
     def read(name: str, convert: Callable[[Any], T], default: T) -> T:
-        value = params.get(name)
+        value = given.get(name)
         if value is None or value == "":
             return default
         try:
@@ -115,11 +121,6 @@ def read_params(spec: LoadSpec, params: Mapping[str, Any], conf: Mapping[str, An
     if problems:
         raise ParamsError(table=spec.table, problems=tuple(problems))
     return found
-
-
-def run_params_names() -> tuple[str, ...]:
-    """The names of the params, in the order of the form."""
-    return ("from_date", "to_date", "reprocess_behavior", "cutoff_ts", "dry_run", "force", "reason")
 
 
 def _instant(value: Any, zone: str) -> datetime:

@@ -39,7 +39,7 @@ class PlanOperator(BaseOperator):
     def execute(self, context: Context) -> list[list[dict[str, Any]]]:
         """One pointer per partition, ``partitions_per_task`` of them to a list."""
         with airflow_errors():
-            params = read_params(self.spec, context.get("params") or {}, getattr(context.get("dag_run"), "conf", None))
+            params = read_params(self.spec, getattr(context.get("dag_run"), "conf", None))
             plan = self._plan(_asked_for(run_of(context, datetime.now(UTC)), params))
         self._tell(plan, params)
         pointers = plan.as_pointers()

@@ -91,7 +91,7 @@ class ValidatePartitionOperator(PartitionOperator):
         """Tell downstream DAGs what is new: the facts of one partition, or of several under ``partitions``."""
         events = context.get("outlet_events")
         facts: list[Any] = [{name: pointer[name] for name in EVENT_FACTS} for pointer in pointers]
-        if not events or not facts:
+        if events is None or not facts:
             return
         for outlet in self.outlets:
             if isinstance(outlet, Asset):

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from airflow_idempotent.core.manifest import batch_folder, batch_id
-from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.verdict import Severity
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.source import Files
 from airflow_idempotent.spec.table import PRESETS, TableSpec
@@ -87,7 +87,7 @@ def _topics(spec: TableSpec) -> Iterator[tuple[str, str]]:
     yield "source", _source(spec)
     yield "landing", _landing(spec)
     yield "target", _target(spec)
-    yield "key", f"{_listed(spec.unique_key)} tell which row is which." if spec.unique_key else "None."
+    yield "key", f"{_listed(spec.unique_key)}: what tells which row is which." if spec.unique_key else "None."
     yield "conflict", _conflict(spec)
     yield "strategy", f"{spec.strategy.kind}: {_first_paragraph(spec.strategy)}"
     yield "re-run", _rerun(spec)
@@ -112,7 +112,7 @@ def _dag(spec: TableSpec) -> str:
 def _schedule(spec: TableSpec) -> str:
     if not spec.schedule:
         return "None: runs are triggered by hand or by a backfill."
-    if spec.schedule.startswith("P"):
+    if spec.schedule.upper().startswith("P"):
         timetable = f"DeltaDataIntervalTimetable({spec.schedule})"
     else:
         cron = PRESETS[spec.schedule][0] if spec.schedule in PRESETS else spec.schedule
@@ -140,7 +140,8 @@ def _source(spec: TableSpec) -> str:
     source = spec.source
     if isinstance(source, Files):
         csv = source.csv
-        return f"Files {source.path} ({source.format}, {csv.encoding}, delimiter {csv.delimiter!r}, NULL is unquoted {csv.null!r})."
+        form = f"{source.format}, {csv.encoding}, delimiter {csv.delimiter!r}, NULL is unquoted {csv.null!r}"
+        return f"Files {source.path} ({form})."
     return f"A query over connection {source.conn_id}: {' '.join(source.sql.split())}"
 
 
@@ -149,58 +150,45 @@ def _landing(spec: TableSpec) -> str:
     root = (spec.landing.root or DEFAULT_ROOT).rstrip("/")
     folder = batch_folder(spec.table, first.key, batch_id(first.compact, 1))
     changed = {"new_batch": "lands as the next batch", "fail": "is refused"}[spec.landing.on_source_change]
-    kept = spec.landing.keep_batches
-    return f"{root}/{folder}/part-00000.csv, then _manifest.json as the commit point. Other content {changed}; the newest {kept} stay."
+    kept = f"the newest {spec.landing.keep_batches} stay"
+    return f"{root}/{folder}/part-00000.csv, and _manifest.json as the commit point. Other content {changed}; {kept}."
 
 
 def _target(spec: TableSpec) -> str:
+    made = "must exist, since the spec has no columns"
     if spec.columns:
         made = f"created with {len(spec.columns)} columns when it does not exist"
-    else:
-        made = "must exist, since the spec has no columns"
-    return f"{spec.table} over connection {spec.conn_id}; {made}. One transaction per partition; it waits {_seconds(spec.lock_timeout)} for a lock."
+    waits = f"it waits {_seconds(spec.lock_timeout)} for a lock"
+    return f"{spec.table} over connection {spec.conn_id}; {made}. One transaction per partition; {waits}."
 
 
 def _conflict(spec: TableSpec) -> str:
     if not spec.version:
-        return "No version: of two rows of one key the one of the batch that is loaded last wins; inside a batch, the row's content decides."
+        return "No version: the newest batch of a partition wins; inside a batch, the row's content decides."
     equal = "equal ones are decided by the row's content, so that the order of loading never matters"
     return f"{_listed(spec.version)}: the greatest wins, NULL is lowest; {equal}."
 
 
 def _rerun(spec: TableSpec) -> str:
-    again = (
-        "The same source gives the same batch, and loading it again writes nothing: 0 inserted, 0 updated, 0 deleted"
-    )
-    older = (
-        "An older batch changes nothing either: its rows are stale."
-        if spec.version
-        else "An older batch would win again."
-    )
-    return f"{again}. {older} Other partitions and keys are left alone."
+    again = "The same source gives the same batch, and loading it again writes nothing (0 inserted, updated, deleted)"
+    return f"{again}. An older batch replaces no newer row: those are stale. Other partitions and keys are left alone."
 
 
 def _late(spec: TableSpec) -> str:
-    count = spec.late_data.lookback
-    reads = (
-        f"Each scheduled run reads the {count} partition(s) before its own again"
-        if count
-        else "Scheduled runs do not look back (late_data.lookback is 0)"
-    )
+    reads = "Scheduled runs do not look back (late_data.lookback is 0)"
+    if count := spec.late_data.lookback:
+        reads = f"Each scheduled run also reads the {count} partition(s) before its own again"
     return f"{reads}; a corrected file becomes a new batch when its partition is run again."
 
 
 def _bad(spec: TableSpec) -> str:
-    if not spec.checks:
-        return "No checks: every batch that PostgreSQL accepts is published. validate still compares table, manifest and ledger."
-    gates = [check.label for check in spec.checks if check.severity == "error"]
-    warns = [check.label for check in spec.checks if check.severity == "warn"]
-    lines = []
-    if gates:
-        lines.append(f"Nothing is published unless all hold: {'; '.join(gates)}.")
+    gates = [check.label for check in spec.checks if check.severity is Severity.ERROR]
+    warns = [check.label for check in spec.checks if check.severity is Severity.WARN]
+    lines = [f"Nothing is published unless all hold: {'; '.join(gates)}."] if gates else ["No check closes the gate."]
     if warns:
         lines.append(f"Recorded only: {'; '.join(warns)}.")
-    return " ".join(lines) + " A value that PostgreSQL cannot read refuses the batch, naming file, line and column."
+    lines.append("A value that PostgreSQL cannot read refuses the batch, naming file, line and column.")
+    return " ".join(lines)
 
 
 def _backfill(spec: TableSpec) -> str:
@@ -221,13 +209,11 @@ def _seconds(value: float) -> str:
 
 
 _EMPTY = {
-    "fail": "Refused: no input fails at landing, no rows fail at validation.",
-    "skip": "Skipped: the table stays as it is.",
-    "publish_empty": "Published as empty.",
+    "fail": "No input fails at landing; a partition that is left without rows fails its validation.",
+    "skip": "Without input the partition is skipped, the table stays as it is; checks of no rows are not evaluated.",
+    "publish_empty": "A file without rows is loaded, its checks are not evaluated; no file at all fails at landing.",
 }
 _SCHEMA = {
     "fail": "Columns of the batch that the target lacks refuse it, with the columns there are.",
     "ignore": "Columns of the batch that the target lacks are left out.",
 }
-
-__all__ = ["Explanation", "Partition", "Topic", "explain", "inherited_options"]

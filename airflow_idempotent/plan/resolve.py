@@ -52,7 +52,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the ledger says of one partition."""
+    """What the ledger says of one partition; ``spec_fingerprint`` is empty while nothing was ever published."""
 
     state: State
     spec_fingerprint: str
@@ -182,15 +182,14 @@ def _chosen(
 ) -> Iterator[Planned]:
     for item in asked:
         found = known.get(item.partition.key)
-        loaded = found is not None and found.state in (State.PUBLISHED, State.VALIDATED)
+        loaded = found.spec_fingerprint if found else ""
+        failed = found is not None and found.state in (State.FAILED, State.REJECTED)
         reason = {
             Reprocess.ALL: item.reason,
             Reprocess.CHANGED: "asked for, rewritten only where the source changed",
             Reprocess.MISSING: "" if loaded else "missing",
-            Reprocess.FAILED: f"{found.state}" if found and not loaded else "",
-            Reprocess.STALE: "stale: the spec changed"
-            if loaded and found and found.spec_fingerprint != meaning
-            else "",
+            Reprocess.FAILED: f"{found.state}" if found and failed else "",
+            Reprocess.STALE: "stale: the spec changed" if loaded and loaded != meaning else "",
         }[reprocess]
         if reason:
             yield Planned(item.partition, reason)

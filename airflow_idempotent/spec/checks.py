@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationEr
 from pydantic_core import PydanticCustomError
 
 from airflow_idempotent.checks import ALIASES, CHECKS, Check
-from airflow_idempotent.spec.words import meant
+from airflow_idempotent.spec.words import meant, said
 
 
 @cache
@@ -31,7 +31,7 @@ def _read(entry: Any) -> Check:
     kind = ALIASES.get(name, name)
     if kind not in CHECKS:
         raise PydanticCustomError(
-            "check", "unknown check {name}{meant}", {"name": repr(name), "meant": meant(name, [*CHECKS, *ALIASES])}
+            "check", "unknown check {name}{meant}", {"name": repr(name), "meant": meant(str(name), [*CHECKS, *ALIASES])}
         )
     if options is None:
         options = {}
@@ -50,7 +50,7 @@ def _line(problem: Any, known: list[str]) -> str:
     path = ".".join(str(item) for item in problem["loc"])
     if problem["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         return f"unknown option {path!r}{meant(path, known)}"
-    return f"{path}: {problem['msg']}" if path else str(problem["msg"]).removeprefix("Value error, ")
+    return f"{path}: {said(problem)}" if path else said(problem)
 
 
 def _written(check: Check) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import sqlglot
 from sqlglot.errors import SqlglotError
 
+from airflow_idempotent.core.data_types import catalogue_spelling
 from airflow_idempotent.spec.load import LoadSpec
 
 # How and when a table is run, shown and waited for; a change of these makes no partition stale.
@@ -43,9 +44,9 @@ def fingerprint(spec: LoadSpec) -> str:
     written-out defaults change nothing.
     """
     meaning = spec.model_dump(mode="json", exclude=NOT_MEANING)
-    meaning["grain"] = str(spec.grain)
+    meaning["partition_by"]["grain"] = str(spec.grain)
     meaning["columns"] = [
-        [column["name"], _normal_type(column["data_type"]), sorted(column["constraints"])]
+        [column["name"], _normal_type(catalogue_spelling(column["data_type"])), sorted(column["constraints"])]
         for column in meaning["columns"]
     ]
     source: dict[str, Any] = meaning.get("source") or {}
@@ -55,7 +56,7 @@ def fingerprint(spec: LoadSpec) -> str:
 
 
 def normal_sql(sql: str) -> str:
-    """The query without comments and layout; text that cannot be parsed (templates) only without white space."""
+    """The query without comments and layout; text that cannot be parsed (templates) only without indentation."""
     try:
         return ";".join(
             tree.sql("postgres", comments=False, normalize=True)
@@ -63,7 +64,7 @@ def normal_sql(sql: str) -> str:
             if tree
         )
     except SqlglotError:
-        return " ".join(sql.split())
+        return "\n".join(line.strip() for line in sql.splitlines() if line.strip())
 
 
 def _normal_type(data_type: str) -> str:

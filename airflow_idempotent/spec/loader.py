@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -12,24 +12,38 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from airflow_idempotent.errors import DuplicateTableError, IdempotentError, SpecError
+from airflow_idempotent.spec.source import KINDS
 from airflow_idempotent.spec.table import TableSpec, inherit
-from airflow_idempotent.spec.words import ALIASES, meant, ours
+from airflow_idempotent.spec.words import ALIASES, meant, ours, said
 
 DEFAULTS = "defaults.yml"
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _UniqueKeys(_Loader):  # type: ignore[misc, valid-type]
-    """YAML in which a key given twice is an error instead of a silent overwrite."""
+    """YAML whose keys are texts, each given once: a second one is an error instead of a silent overwrite."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         seen = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
             key = self.construct_object(key_node, deep=True)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{key!r} is given twice", key_node.start_mark)
+            if not isinstance(key, str) or key in seen:
+                wrong = "is given twice" if isinstance(key, str) else "is not the name of an option"
+                raise yaml.constructor.ConstructorError(None, None, f"{key!r} {wrong}", key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)
+
+    def construct_yaml_timestamp(self, node: Any) -> Any:
+        """A date; the text as it is when no calendar has it, for the option to refuse."""
+        try:
+            return super().construct_yaml_timestamp(node)
+        except ValueError:
+            return node.value
+
+
+_UniqueKeys.add_constructor("tag:yaml.org,2002:timestamp", _UniqueKeys.construct_yaml_timestamp)
 
 
 def load_file(path: Path, *, name: str = "") -> TableSpec:
@@ -80,7 +94,7 @@ def load_folder(folder: Path) -> tuple[dict[Path, TableSpec], dict[Path, Idempot
             broken[path] = error
     claims: dict[str, list[Path]] = defaultdict(list)
     for path, spec in specs.items():
-        for claim in {spec.table, spec.id, spec.id.replace(".", "_").lower()}:
+        for claim in dict.fromkeys((spec.table, spec.id, spec.id.replace(".", "_").lower())):
             claims[claim].append(path)
     for claim, paths in claims.items():
         if len(paths) > 1:
@@ -104,8 +118,13 @@ def _read(path: Path, name: str) -> dict[str, Any]:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}" if mark else ""
         raise SpecError(file=name, problems=((where, f"not YAML: {error.problem}"),)) from None
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError) as error:  # what PyYAML lets slip
+        raise SpecError(file=name, problems=(("", f"not YAML: {' '.join(str(error).split())}"),)) from None
+    if values is None and path.name == DEFAULTS:
+        return {}
     if not isinstance(values, Mapping):
-        raise SpecError(file=name, problems=(("", "empty: a spec begins with 'table: schema.table'"),))
+        what = "empty" if values is None else "not a mapping"
+        raise SpecError(file=name, problems=(("", f"{what}: a spec begins with 'table: schema.table'"),))
     return dict(values)
 
 
@@ -123,7 +142,7 @@ def _all_problems(values: Mapping[str, Any], error: ValidationError) -> tuple[tu
     stand_in = {"table": "t", "start_date": "2025-01-01", "source": {"kind": "files", "path": "x"}}
     rest = {
         name: value
-        for name, value in (stand_in | dict(values)).items()
+        for name, value in (stand_in | {ALIASES.get(word, word): value for word, value in values.items()}).items()
         if name not in wrong or (name in stand_in and name not in values)
     }
     rest = {**rest, **{name: value for name, value in stand_in.items() if name in wrong}}
@@ -149,11 +168,21 @@ def problems_of(error: ValidationError) -> list[tuple[str, str]]:
             found += item["ctx"]["problems"]
         elif item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
             found.append((path, f"unknown option{meant(str(item['loc'][-1]), _options(item['loc']))}"))
-        elif item["type"] in ("missing", "union_tag_not_found"):
+        elif item["type"] == "missing":
             found.append((path, f"required{_description(path)}"))
+        elif item["type"] == "union_tag_not_found":
+            found.append((f"{path}.kind", f"required: {_either(KINDS)}"))
+        elif item["type"] == "union_tag_invalid":
+            kind = item["ctx"]["tag"]
+            near = meant(kind, KINDS) or f", write {_either(KINDS)}"
+            found.append((f"{path}.kind", f"unknown kind {kind!r}{near}"))
         else:
-            found.append((path, item["msg"].removeprefix("Value error, ")))
+            found.append((path, said(item)))
     return found
+
+
+def _either(names: Iterable[str]) -> str:
+    return " or ".join(map(repr, names))
 
 
 def _options(loc: tuple[int | str, ...]) -> list[str]:

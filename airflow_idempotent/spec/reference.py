@@ -63,11 +63,11 @@ def markdown() -> str:
 def _page() -> Iterator[str]:
     yield "# Table spec"
     yield ""
-    yield "Every option of a spec file. One file is one table; options left out come from `defaults.yml` beside the file,"
+    yield "Every option of a spec file. One file is one table; options left out come from `defaults.yml` beside it,"
     yield "then from the defaults below. An unknown option is an error that names the word you may have meant."
     yield ""
-    yield "This page is generated: `airflow-idempotent schema --markdown > docs/spec.md`. For completion in an editor begin"
-    yield "a file with `# yaml-language-server: $schema=table.schema.json`, written by `airflow-idempotent schema`."
+    yield "This page is generated: `airflow-idempotent schema --markdown > docs/spec.md`. For completion in an editor"
+    yield "begin a file with `# yaml-language-server: $schema=table.schema.json` (`airflow-idempotent schema`)."
     yield from ("", "## The table", "", *_table(TableSpec))
     for title, model in _NESTED:
         yield from ("", f"## {title}", "", _sentence(model.__doc__), "", *_table(model))

@@ -52,3 +52,4 @@ class Query(Model):
 
 
 Source = Annotated[Files | Query, Field(discriminator="kind")]
+KINDS = ("files", "query")

@@ -63,6 +63,9 @@ class TableSpec(LoadSpec):
     @field_validator("start_date", "end_date", mode="before")
     @classmethod
     def _an_instant(cls, value: Any) -> Any:
+        digits = str(value).strip().lstrip("+-").replace(".", "", 1)
+        if isinstance(value, int | float) or (isinstance(value, str) and digits.isdecimal()):
+            raise ValueError(f"{value!r} is not a date, write it like 2025-05-01")  # not seconds since 1970
         is_date = isinstance(value, date) and not isinstance(value, datetime)
         return datetime.combine(value, time.min) if is_date else value
 
@@ -95,7 +98,7 @@ class TableSpec(LoadSpec):
     @property
     def id(self) -> str:
         """The id of the table's DAG."""
-        return self.dag_id or self.table.replace('"', "").replace(" ", "_")
+        return self.dag_id or default_dag_id(self.table)
 
     def _local(self, value: datetime) -> datetime:
         return value if value.tzinfo else value.replace(tzinfo=ZoneInfo(self.timezone))
@@ -103,6 +106,11 @@ class TableSpec(LoadSpec):
     def holds(self, partition: Partition) -> bool:
         """Whether the partition lies inside ``[start_date, end_date)``."""
         return partition.end > self.begin and (self.end is None or partition.start < self.end)
+
+
+def default_dag_id(table: str) -> str:
+    """The id of a table's DAG where the spec gives none."""
+    return table.replace('"', "").replace(" ", "_")
 
 
 def inherit(defaults: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

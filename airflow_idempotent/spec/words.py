@@ -28,6 +28,16 @@ def meant(word: str, known: Iterable[str]) -> str:
     return f", did you mean {words[near[0]]!r}?" if near else ""
 
 
+def said(problem: Mapping[str, Any]) -> str:
+    """What pydantic found wrong, in the words of YAML."""
+    yaml_words = {
+        "tuple_type": "must be a list",
+        "model_type": "must be a mapping of options",
+        "model_attributes_type": "must be a mapping of options",
+    }
+    return yaml_words.get(problem["type"]) or str(problem["msg"]).removeprefix("Value error, ")
+
+
 def ours(values: Mapping[str, Any]) -> dict[str, Any]:
     """The mapping with other tools' words replaced by ours.
 

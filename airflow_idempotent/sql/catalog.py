@@ -39,6 +39,23 @@ ORDER BY 1, 2 LIMIT 5
 """
 
 
+_FOUND = """
+SELECT n.nspname IS NOT NULL, c.relname IS NOT NULL
+FROM (SELECT) AS always
+LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = %(schema)s
+LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = %(name)s
+"""
+
+
+def found(relation: Relation) -> Statement:
+    """One row: whether the schema is there, and the table.
+
+    Read from the catalogue's tables, as all here is: ``to_regclass`` may remember what was so before
+    a lock was waited for.
+    """
+    return Statement(_FOUND, {"schema": relation.schema, "name": relation.name})
+
+
 def columns_of(relation: Relation) -> Statement:
     """Rows of the facts of ``Column``, then whether the table is partitioned and intercepted; none without a table."""
     return Statement(_COLUMNS, {"schema": relation.schema, "name": relation.name})

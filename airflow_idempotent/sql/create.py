@@ -61,26 +61,16 @@ def child_of(action: EnsureChild) -> Statement:
     start, end = action.partition.bounds(action.column.data_type)
     return Statement(
         """
-SELECT c.relname FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
-WHERE i.inhparent = to_regclass(%(parent)s)
+SELECT c.relname
+FROM pg_catalog.pg_class p
+JOIN pg_catalog.pg_namespace n ON n.oid = p.relnamespace
+JOIN pg_catalog.pg_inherits i ON i.inhparent = p.oid
+JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+WHERE n.nspname = %(schema)s AND p.relname = %(name)s
   AND pg_get_expr(c.relpartbound, c.oid) = format('FOR VALUES FROM (%%L) TO (%%L)', %(start)s, %(end)s)
 """,
-        {"parent": sql_name(action.target), "start": start, "end": end},
+        {"schema": action.target.schema, "name": action.target.name, "start": start, "end": end},
     )
-
-
-def schema_exists(relation: Relation) -> Statement:
-    """Whether the table's schema is there; asking needs no right on it."""
-    return _found("to_regnamespace", statement(exp.table_(relation.schema, quoted=True)).sql)
-
-
-def table_exists(relation: Relation) -> Statement:
-    """Whether there is a table of that name."""
-    return _found("to_regclass", sql_name(relation))
-
-
-def _found(lookup: str, name: str) -> Statement:
-    return statement(exp.select(exp.not_(exp.func(lookup, exp.Placeholder(this="name")).is_(exp.null()))), name=name)
 
 
 def sql_name(relation: Relation) -> str:

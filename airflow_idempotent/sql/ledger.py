@@ -21,7 +21,8 @@ EVENT_COLUMNS = (
 UPGRADES = (
     """
 DO $$ BEGIN
-    IF to_regnamespace('airflow_idempotent') IS NULL THEN  -- or CREATE SCHEMA asks for a right on the database
+    -- Not IF NOT EXISTS, which asks for a right on the database first.
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'airflow_idempotent') THEN
         CREATE SCHEMA airflow_idempotent;
     END IF;
 END $$;
@@ -107,9 +108,10 @@ CREATE VIEW airflow_idempotent.watermarks AS
            max(partition_end) AS loaded_until, max(recorded_at) AS recorded_at
     FROM (
         SELECT table_name, table_version, partition_end, recorded_at,
-               CASE WHEN max_version ~ '^[0-9]{4}-[01][0-9]-[0-3][0-9]( [0-9:.]{8,15}([+-][0-9:]{2,8})?)?$'
-                     AND max_version::timestamptz > partition_end
-                    THEN partition_end::text ELSE max_version END AS max_version
+               CASE WHEN max_version ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9:.]{8,15}([+-][0-9:]{2,8})?)?$'
+                    THEN least(max_version COLLATE "C",  -- as text: what only looks like a time cannot be cast
+                               to_char(partition_end AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || '+00')
+                    ELSE max_version END AS max_version
         FROM airflow_idempotent.events
         WHERE step = 'stage_merge' AND state = 'published' AND lane = 'scheduled'
     ) AS published
@@ -117,7 +119,12 @@ CREATE VIEW airflow_idempotent.watermarks AS
 """,
 )
 
-INSTALLED = Statement("SELECT to_regclass('airflow_idempotent.ledger_version') IS NOT NULL")
+# From the tables of the catalogue: to_regclass() may remember what was so before a lock was waited for.
+INSTALLED = Statement("""
+SELECT EXISTS (
+    SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = 'airflow_idempotent' AND c.relname = 'ledger_version')
+""")
 VERSION = Statement("SELECT coalesce(max(version), 0) FROM airflow_idempotent.ledger_version")
 
 

@@ -37,7 +37,7 @@ class Statement:
 def statement(tree: exp.Expr, **binds: Any) -> Statement:
     """The statement a tree stands for. A percent sign in a name is doubled where the driver looks for placeholders."""
     bound = tree.transform(_doubled) if tree.find(exp.Placeholder) else tree
-    return Statement(bound.sql(dialect=Warehouse, comments=False), binds, tree)
+    return Statement(bound.sql(dialect=Warehouse, comments=False), binds, bound)
 
 
 def _doubled(node: exp.Expr) -> exp.Expr:
@@ -65,6 +65,8 @@ def column(name: str, of: str | None = None) -> exp.Column:
 
 def data_type(text: str) -> exp.DataType:
     """A type by its name, unknown ones as they are."""
+    if text.lower().startswith("bit varying"):  # sqlglot takes it for a bit
+        return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=text)
     return exp.DataType.build(text, dialect=Warehouse, udt=True)
 
 

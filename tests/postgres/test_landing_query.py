@@ -197,7 +197,7 @@ def test_the_export_sees_one_moment_of_the_database(connect: Connect, store: Bat
     sql = "select (select n from a) as a, (select n from b) as b, pg_sleep(0.3) is null as slept, pair() as c"
     execute(
         connect,
-        "create function pair() returns text stable language plpgsql as "
+        "create function pair() returns text language plpgsql as "
         "$$ begin perform pg_sleep(0.5); return (select n from a) || '/' || (select n from b); end $$",
     )
     timer = threading.Timer(0.25, execute, [connect, "update a set n = 2; update b set n = 2"])

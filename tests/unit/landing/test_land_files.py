@@ -203,12 +203,31 @@ def test_no_files_is_a_missing_source(store: BatchStore) -> None:
         land_day(store, FilesInput((), "/inbox/*.csv"))
 
 
+def test_no_files_is_an_empty_batch_where_that_is_allowed(store: BatchStore, write_source: WriteSource) -> None:
+    land_day(store, files(write_source("id\n1\n")))
+
+    landed = land_day(store, files(), may_be_empty=True)
+
+    assert [(manifest.revision, manifest.rows) for manifest in verified(store)] == [(1, 1), (2, 0)]
+    assert landed.manifest.parts == ()
+    assert land_day(store, files(), may_be_empty=True).replayed
+
+
 @pytest.mark.parametrize("name", ["a\nb.csv", "\x1b[31m.csv", "a\u202eb.csv", "..\\x.csv"])
 def test_a_file_name_that_hides_something_is_refused(store: BatchStore, write_source: WriteSource, name: str) -> None:
     with pytest.raises(BadFileError, match="no plain file name") as refused:
         land_day(store, files(write_source("id\n1\n", name)))
 
     assert refused.value.file.isprintable()
+
+
+def test_a_file_that_may_not_be_read_is_refused_by_name(store: BatchStore, write_source: WriteSource) -> None:
+    class Closed(type(store.root)):  # type: ignore[misc]  # root, as whom tests may run, may read everything
+        def open(self, *arguments: object) -> None:
+            raise PermissionError(13, "Permission denied", str(self))
+
+    with pytest.raises(BadFileError, match="may not be read by this user"):
+        land_day(store, files(Closed(write_source("id\n1\n"))))
 
 
 def test_a_file_that_grows_while_it_is_read_is_refused_but_worth_a_retry(

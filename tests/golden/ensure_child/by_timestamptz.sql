@@ -1,0 +1,20 @@
+-- One day of a table cut by an instant: the end belongs to the next child.
+--
+-- action: ensure_child
+-- shape:
+--   columns:
+--     order_id: bigint not null
+--     at: timestamp with time zone not null
+--   partitioned: true
+-- column: at
+-- partition: "2025-05-01"
+-- fillfactor: 85
+
+CREATE TABLE "public"."orders_p20250501" (
+  LIKE "public"."orders" INCLUDING ALL EXCLUDING IDENTITY
+)
+WITH (
+  fillfactor=85
+);
+
+ALTER TABLE "public"."orders" ATTACH PARTITION "public"."orders_p20250501" FOR VALUES FROM ('2025-05-01T00:00:00+00:00') TO ('2025-05-02T00:00:00+00:00');

@@ -1,0 +1,68 @@
+-- Staged numbers keep all digits and take the exact type of the target here, where none can be lost
+-- any more.
+--
+-- strategy: merge
+-- shape:
+--   columns:
+--     order_id: bigint not null
+--     amount: numeric(12,2)
+--     rate: numeric
+--   unique_keys: [[order_id]]
+-- unique_key: [order_id]
+
+CREATE TEMPORARY TABLE "idem_winners"
+ON COMMIT DROP AS
+SELECT DISTINCT ON ("s"."order_id")
+  "s"."order_id",
+  "s"."amount",
+  "s"."rate"
+FROM (
+  SELECT
+    "order_id",
+    CAST("amount" AS DECIMAL(12, 2)) AS "amount",
+    "rate"
+  FROM "pg_temp"."idem_staging"
+) AS "s"
+ORDER BY
+  "s"."order_id",
+  "s"."amount" DESC,
+  CAST("s"."rate" AS TEXT) COLLATE "C" DESC;
+
+-- binds: name = enable_hashjoin, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_mergejoin, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_material, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
+CREATE TEMPORARY SEQUENCE idem_inserted MINVALUE 0 CACHE 10000;
+
+CREATE TEMPORARY SEQUENCE idem_unchanged MINVALUE 0 CACHE 10000;
+
+CREATE TEMPORARY SEQUENCE idem_stale MINVALUE 0 CACHE 10000;
+
+SELECT
+  NEXTVAL('pg_temp.idem_inserted'),
+  NEXTVAL('pg_temp.idem_unchanged'),
+  NEXTVAL('pg_temp.idem_stale');
+
+MERGE INTO "public"."orders" AS "t"
+USING (
+  SELECT
+    "order_id",
+    "amount",
+    "rate"
+  FROM "pg_temp"."idem_winners"
+) AS "w"
+ON "t"."order_id" = "w"."order_id"
+WHEN MATCHED AND CASE
+  WHEN "w"."amount" IS NOT DISTINCT FROM "t"."amount"
+  AND CAST("w"."rate" AS TEXT) COLLATE "C" IS NOT DISTINCT FROM CAST("t"."rate" AS TEXT) COLLATE "C"
+  THEN NEXTVAL('pg_temp.idem_unchanged') < 0
+  ELSE TRUE
+END THEN UPDATE SET
+  "amount" = "w"."amount",
+  "rate" = "w"."rate"
+WHEN NOT MATCHED AND NEXTVAL('pg_temp.idem_inserted') > 0 THEN INSERT ("order_id", "amount", "rate") VALUES ("w"."order_id", "w"."amount", "w"."rate");

@@ -1,0 +1,154 @@
+"""A golden file: a sentence, what goes in (YAML), and the SQL that comes out, on one page.
+
+The header names one of ``action``, ``strategy`` or ``check``, and gives its fields by their own names.
+``shape`` is the target: columns with their types, and the keys that are unique in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+
+from airflow_idempotent.core.actions import Action, CreateTarget, EnsureChild, RunChecks
+from airflow_idempotent.core.columns import Column, TableShape
+from airflow_idempotent.core.manifest import CsvFormat, Part
+from airflow_idempotent.core.partition import Grain
+from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.spec.load import LoadSpec
+from airflow_idempotent.sql.checks import sample_violations
+from airflow_idempotent.sql.compiler import compile_action
+from airflow_idempotent.sql.statement import Statement, table
+from airflow_idempotent.strategies import STRATEGIES
+
+FOLDER = Path(__file__).parent
+STAGING, WINNERS = "idem_staging", "idem_winners"
+
+
+def snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+
+
+ACTIONS = {snake(kind.__name__): kind for kind in get_args(Action)}
+
+
+@dataclass(frozen=True)
+class Page:
+    """One golden file."""
+
+    path: Path
+
+    @cached_property
+    def _halves(self) -> tuple[str, str]:
+        header, _, body = self.path.read_text(encoding="utf-8").partition("\n\n")
+        return header.rstrip("\n"), body
+
+    @property
+    def header(self) -> str:
+        return self._halves[0]
+
+    @property
+    def body(self) -> str:
+        return self._halves[1]
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return [line.removeprefix("--").removeprefix(" ") for line in self.header.splitlines()]
+
+    @property
+    def sentence(self) -> str:
+        return " ".join(self._lines[: self._lines.index("")])
+
+    @cached_property
+    def given(self) -> Mapping[str, Any]:
+        return yaml.safe_load("\n".join(self._lines[self._lines.index("") :]))
+
+    @cached_property
+    def shape(self) -> TableShape:
+        given = self.given["shape"]
+        columns = tuple(_column(name, text) for name, text in given["columns"].items())
+        keys = tuple(frozenset(key) for key in given.get("unique_keys", ()))
+        return TableShape(self.relation, columns, keys, partitioned=given.get("partitioned", False))
+
+    @property
+    def relation(self) -> Relation:
+        return Relation.parse(self.given.get("target", "public.orders"))
+
+    @cached_property
+    def actions(self) -> Sequence[Action]:
+        if kind := self.given.get("action"):
+            return [self._action(ACTIONS[kind], self.given)]
+        if kind := self.given.get("check"):
+            return [RunChecks(WINNERS, (self.check,), self.shape.names)] if kind else []
+        strategy = STRATEGIES[self.given["strategy"]]()
+        words = {name: tuple(self.given.get(name, ())) for name in ("unique_key", "version")}
+        words["columns"] = tuple(self.given.get("columns", self.shape.names))
+        prepared = strategy.prepare(staging=STAGING, winners=WINNERS, **words)
+        written = strategy.write(target=self.relation, source=WINNERS, deduplicated=True, within=None, **words)
+        return [*prepared, *written]
+
+    @property
+    def check(self) -> Any:
+        return self._load_spec(checks=[self.given["check"]]).checks[0]
+
+    @property
+    def statements(self) -> list[Statement]:
+        found = [statement for action in self.actions for statement in compile_action(action, self.shape)]
+        if "check" in self.given and (sample := sample_violations(self.check, table(WINNERS))):
+            found.append(sample)
+        return found
+
+    def expected(self) -> str:
+        """The whole file as it should be."""
+        texts = [self.header]
+        for statement in self.statements:
+            binds = ", ".join(f"{name} = {value}" for name, value in statement.binds.items())
+            texts.append((f"-- binds: {binds}\n" if binds else "") + statement.pretty + ";")
+        return "\n\n".join(texts) + "\n"
+
+    def _load_spec(self, **words: Any) -> LoadSpec:
+        return LoadSpec(table=str(self.relation), unique_key=[self.shape.names[0]], **words)
+
+    def _action(self, kind: type[Any], given: Mapping[str, Any]) -> Action:
+        values = {}
+        for item in fields(kind):
+            if item.name in given:
+                values[item.name] = self._value(item.name, given[item.name], kind)
+            elif item.name in ("target", "columns") or item.default is MISSING:
+                values[item.name] = self._value(item.name, None, kind)
+        return kind(**values)
+
+    def _value(self, name: str, value: Any, kind: type[Any]) -> Any:
+        """A field as the action takes it; None when the page leaves it to the shape."""
+        match name:
+            case "target":
+                return self.relation
+            case "columns" if kind is CreateTarget:
+                return self.shape.columns
+            case "columns":
+                return tuple(value or self.shape.names)
+            case "column" if kind is EnsureChild:
+                return self.shape[value]
+            case "partition":
+                return Grain.DAY.parse(value)
+            case "within":
+                return value[0], Grain.DAY.parse(value[1])
+            case "checks":
+                return self._load_spec(checks=value).checks
+            case "part":
+                return Part(value["name"], 0, 0, "", tuple(value["columns"]))
+            case "format":
+                return CsvFormat(**(value or {}))
+            case _:
+                return tuple(value) if isinstance(value, list) else value
+
+
+def _column(name: str, text: str) -> Column:
+    return Column(name, text.removesuffix(" not null"), nullable=not text.endswith(" not null"))
+
+
+PAGES = [Page(path) for path in sorted(FOLDER.rglob("*.sql"))]

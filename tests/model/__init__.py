@@ -1,0 +1,1 @@
+"""What the strategies mean, in plain Python: dicts and comparisons, no SQL."""
