@@ -70,6 +70,10 @@ compile = echo 'apache-airflow==$(1).*' | $(BIN)/uv pip compile --quiet --upgrad
 demo: $(READY) ## Two weeks of real flights through a real Airflow; KEEP=1 leaves it up to look around
 	KEEP="$(KEEP)" $(BIN)/python demo/run.py $(ARGS)
 
+.PHONY: demo-stop
+demo-stop: ## Stop what `make demo KEEP=1` left up
+	@test ! -x $(BIN)/python || $(BIN)/python demo/run.py stop
+
 .PHONY: bench
 bench: $(READY)-bench ## Measure a load against hand-tuned SQL in psql
 	$(BIN)/python benchmarks/run.py $(ARGS)
@@ -105,6 +109,6 @@ docs: $(READY)-docs ## Build the documentation into site/; a dead link is an err
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --quiet --strict
 
 .PHONY: clean
-clean: ## Remove all that make has made, the environments too
+clean: demo-stop ## Remove all that make has made, the environments too
 	rm -rf .venv .venv-airflow2 .bench .demo site dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -83,7 +83,9 @@ class ArgumentsError(SpecError):
     @property
     def headline(self) -> str:
         count = len(self.problems)
-        return f"{self.file}: {count} problem{'s' if count != 1 else ''} with the operator's arguments, nothing was run."
+        return (
+            f"{self.file}: {count} problem{'s' if count != 1 else ''} with the operator's arguments, nothing was run."
+        )
 
     @property
     def next_move(self) -> str:
@@ -456,7 +458,7 @@ class RepeatedKeyError(IdempotentError):
 
     @property
     def headline(self) -> str:
-        return f"{self.table} {self.partition}: {self.count:,} key(s) of the batch are twice in the target, nothing loaded."
+        return f"{self.table} {self.partition}: {self.count:,} keys of the batch are twice in the target, nothing loaded."
 
     @property
     def next_move(self) -> str:

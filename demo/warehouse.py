@@ -15,15 +15,11 @@ EFFECTS = ("inserted", "updated", "deleted", "unchanged", "stale", "duplicate")
 
 # The state of each partition, beside what its newest load did.
 LEDGER = """
-select p.partition_key, p.state, l.batch_id, l.row_count, l.seconds, l.inserted, l.updated, l.deleted, l.unchanged,
-       l.stale, l.duplicate
-from airflow_idempotent.partitions p
-join lateral (
-    select * from airflow_idempotent.events e
-    where (e.table_name, e.partition_key, e.step, e.state) = (p.table_name, p.partition_key, 'stage_merge', 'published')
-    order by e.event_id desc limit 1) l on true
-where p.table_name = %s
-order by p.partition_key
+select partition_key, state, published_batch_id as batch_id, row_count, seconds, inserted, updated, deleted, unchanged,
+       stale, duplicate
+from airflow_idempotent.partitions
+where table_name = %s
+order by partition_key
 """
 
 

@@ -22,16 +22,20 @@ _EXAMPLE = "Write it like postgresql://user@host:5432/database, the password in 
 Connect = Callable[[], Any]
 
 
+def dsn_of(given: str | None) -> str:
+    """The address given, else the one of the environment, else nothing."""
+    return given or os.environ.get(DSN_VARIABLE, "")
+
+
 def connector(dsn: str | None, *, command: str) -> Connect:
     """A way to open connections to the database of the table.
 
     Raises:
         UsageError: neither ``--dsn`` nor the environment names it, or no driver is installed.
     """
-    if not (found := dsn or os.environ.get(DSN_VARIABLE, "")):
-        raise UsageError(
-            command=command, reason="no database is named", hint=f"Pass --dsn or set {DSN_VARIABLE}. {_EXAMPLE}"
-        )
+    if not (found := dsn_of(dsn)):
+        hint = f"Pass --dsn or set {DSN_VARIABLE}. {_EXAMPLE}"
+        raise UsageError(command=command, reason="no database is named", hint=hint)
     return partial(open_connection, _libpq(found), _driver(command))
 
 

@@ -7,10 +7,10 @@ import textwrap
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_idempotent.cli.connection import Connect, connector, shown_dsn
+from airflow_idempotent.cli.connection import Connect, connector, dsn_of, shown_dsn
 from airflow_idempotent.cli.files import load_spec, partition_of
 from airflow_idempotent.cli.output import DONE, Output
 from airflow_idempotent.core.actions import Action, CreateTarget, EnsureChild, UpsertRows
@@ -18,6 +18,7 @@ from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.manifest import CsvFormat, Manifest, Part, batch_id
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import Step
+from airflow_idempotent.engine.apply import Work
 from airflow_idempotent.engine.ledger import locks_of
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.plan.build import Load, build_step, created_shape
@@ -47,10 +48,10 @@ def run(args: Namespace, out: Output) -> int:
     """Print the SQL of one partition; with a database, for the table as it is there."""
     spec = load_spec(args.spec)
     partition = partition_of(spec, args.partition, command="render")
-    shape = _shape(spec, connector(args.dsn, command="render")) if args.dsn else None
-    step = build_step(Load(spec, partition, assumed_manifest(spec, partition, shape)), shape)
+    dsn = dsn_of(args.dsn)
+    step = step_now(spec, partition, connector(dsn, command="render")) if dsn else assumed_step(spec, partition)
     rendered = list(render(step))
-    source = f"as it is in {shown_dsn(args.dsn)}" if shape else "as created from 'columns'"
+    source = f"as it is in {shown_dsn(dsn)}" if dsn and not _is_made(step) else "as created from 'columns'"
     columns = step.manifest.parts[0].columns
     out.document(
         {
@@ -63,6 +64,22 @@ def run(args: Namespace, out: Output) -> int:
     )
     out.say(*_heading(spec, partition, source, columns), *_text(step, rendered))
     return DONE
+
+
+def assumed_step(spec: TableSpec, partition: Partition, shape: TableShape | None = None) -> Step:
+    """The step for a batch with the columns of the spec; without a ``shape`` the table is still to be made."""
+    return build_step(Load(spec, partition, assumed_manifest(spec, partition, shape)), shape)
+
+
+def step_now(spec: TableSpec, partition: Partition, connect: Connect) -> Step:
+    """The same step for the table as it is, without the preparation that is done already."""
+    with closing(connect()) as connection:
+        session = Session(connection)
+        with session.transaction():
+            step = assumed_step(spec, partition, session.shape(spec.relation))
+            nothing_to_read: Any = None
+            work = Work(step, session, nothing_to_read)
+            return replace(step, prepare=tuple(action for action in step.prepare if not work.is_there(action)))
 
 
 def assumed_manifest(spec: TableSpec, partition: Partition, shape: TableShape | None) -> Manifest:
@@ -103,11 +120,8 @@ def _statements(action: Action, step: Step) -> Iterator[Statement]:
             yield from compiled
 
 
-def _shape(spec: TableSpec, connect: Connect) -> TableShape | None:
-    with closing(connect()) as connection:
-        session = Session(connection)
-        with session.transaction():
-            return session.shape(spec.relation)
+def _is_made(step: Step) -> bool:
+    return any(isinstance(action, CreateTarget) for action in step.prepare)
 
 
 def _heading(spec: TableSpec, partition: Partition, source: str, columns: tuple[str, ...]) -> list[str]:

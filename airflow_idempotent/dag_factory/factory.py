@@ -18,8 +18,6 @@ from airflow_idempotent.operators.stage_merge import StageMergeOperator
 from airflow_idempotent.operators.validate import ValidatePartitionOperator
 from airflow_idempotent.spec.table import TableSpec
 
-MAX_RETRY_DELAY = timedelta(hours=1)
-
 
 def build_dag(spec: TableSpec, *, file: str = "") -> DAG:
     """The DAG of a table. It serves schedule, catch-up, backfills, manual runs and single-task retries alike.
@@ -49,12 +47,11 @@ def build_dag(spec: TableSpec, *, file: str = "") -> DAG:
 
 
 def _task_defaults(spec: TableSpec) -> dict[str, Any]:
+    """No exponential back-off: Airflow counts tries on through clears, and a partition cleared often would wait long."""
     return {
         "owner": spec.owner,
         "retries": spec.retries,
         "retry_delay": timedelta(seconds=spec.retry_delay),
-        "retry_exponential_backoff": True,
-        "max_retry_delay": max(MAX_RETRY_DELAY, timedelta(seconds=spec.retry_delay)),
     }
 
 

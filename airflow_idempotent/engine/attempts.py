@@ -48,7 +48,7 @@ def attempt_at(
     """
     attempt = attempt or Attempt()
     with closing(_connected(connect, table, partition)) as connection:
-        session = Session(connection, timeouts=timeouts, application_name=f"airflow_idempotent {attempt}".strip())
+        session = Session(connection, timeouts=timeouts, application_name=session_name(attempt, table, partition))
         ledger = Ledger(session, attempt)
         for tries in range(1, TRIES + 1):
             try:
@@ -87,6 +87,12 @@ def _connected(connect: Connect, table: str, partition: str) -> Any:
         if not is_driver_error(error):
             raise
         raise UnreachableError(address=f"{table} {partition}", reason=reason(error)) from error
+
+
+def session_name(attempt: Attempt, table: str, partition: str) -> str:
+    """Who a session is, for those who wait for it; what matters most first, since PostgreSQL keeps 63 bytes."""
+    task = f"{attempt.task_id.rpartition('.')[2]}#{attempt.try_number}" if attempt.task_id else "run"
+    return f"airflow_idempotent {task} {partition} {table}"
 
 
 def _explained(error: Exception, table: str, partition: str, ledger: Ledger) -> Exception:

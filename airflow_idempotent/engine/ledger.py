@@ -14,6 +14,7 @@ from airflow_idempotent.core.step import Attempt, Effects, Measure, Receipt, Sta
 from airflow_idempotent.core.verdict import CheckResult
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.sql import ledger as sql
+from airflow_idempotent.sql import ledger_schema
 from airflow_idempotent.sql.create import sql_name
 from airflow_idempotent.sql.statement import Statement
 
@@ -34,18 +35,18 @@ class Ledger:
         An up-to-date ledger is left alone, so every step may call this.
         """
         with self._session.transaction():
-            if self.version() >= sql.SCHEMA_VERSION:
+            if self.version() >= ledger_schema.SCHEMA_VERSION:
                 return
             self._session.query(Statement(sql.LOCK, {"key": lock_key(_INSTALL_LOCK)}))
-            for version, upgrade in enumerate(sql.UPGRADES, start=1):
+            for version, upgrade in enumerate(ledger_schema.UPGRADES, start=1):
                 if self.version() < version:
                     self._session.execute(Statement(upgrade))
-                    self._session.execute(sql.installed(version))
+                    self._session.execute(ledger_schema.installed(version))
 
     def version(self) -> int:
         """Which ledger is installed; 0 when there is none."""
-        [(is_installed,)] = self._session.query(sql.INSTALLED)
-        return int(self._session.query(sql.VERSION)[0][0]) if is_installed else 0
+        [(is_installed,)] = self._session.query(ledger_schema.INSTALLED)
+        return int(self._session.query(ledger_schema.VERSION)[0][0]) if is_installed else 0
 
     def lock(self, step: Step) -> None:
         """Keep other runs out until the transaction ends: of the partition always, of the table when the step asks.

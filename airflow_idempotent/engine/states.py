@@ -13,6 +13,7 @@ from airflow_idempotent.engine.refusals import is_driver_error, refusal
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.plan.resolve import Known
 from airflow_idempotent.sql import ledger as sql
+from airflow_idempotent.sql.ledger_schema import SCHEMA_VERSION
 from airflow_idempotent.sql.statement import Statement
 
 
@@ -52,7 +53,7 @@ def _read(connect: Connect, statement: Statement, table: str | None = None) -> l
                 version = ledger.version()
             if not version:
                 return []
-            if version < sql.SCHEMA_VERSION:
+            if version < SCHEMA_VERSION:
                 ledger.install()
             with session.transaction():
                 return session.query(statement)

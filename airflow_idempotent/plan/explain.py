@@ -105,7 +105,7 @@ def _topics(spec: TableSpec) -> Iterator[tuple[str, str]]:
 def _dag(spec: TableSpec) -> str:
     tags = f", tags {', '.join(spec.tags)}" if spec.tags else ""
     pool = f", pool {spec.pool}" if spec.pool else ""
-    retries = f"{spec.retries} retries, the first after {_seconds(spec.retry_delay)}" if spec.retries else "no retries"
+    retries = f"{spec.retries} retries, each after {_seconds(spec.retry_delay)}" if spec.retries else "no retries"
     return f"{spec.id}, owner {spec.owner}{tags}{pool}; {retries}; scheduled runs at once: {spec.max_active_runs}."
 
 

@@ -53,11 +53,13 @@ class TableSpec(LoadSpec):
     tags: tuple[Annotated[str, Field(max_length=100)], ...] = Field((), description="Tags of the DAG.")
     pool: str | None = Field(None, description="Airflow pool of the tasks that write.")
     retries: int = Field(3, ge=0, description="Tries after the first, per task.")
-    retry_delay: float = Field(60, ge=0, description="Seconds before the first retry; doubles with each.")
+    retry_delay: float = Field(60, ge=0, description="Seconds before each retry.")
     max_active_runs: int = Field(
         1, ge=1, description="Scheduled runs at once; a native backfill has a limit of its own."
     )
-    late_data: LateData = Field(default_factory=LateData, description="Rows that come after their partition was loaded.")
+    late_data: LateData = Field(
+        default_factory=LateData, description="Rows that come after their partition was loaded."
+    )
     backfill: Backfill = Field(default_factory=Backfill, description="How wide a range is worked on.")
 
     @field_validator("start_date", "end_date", mode="before")

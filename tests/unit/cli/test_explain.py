@@ -9,8 +9,8 @@ import pytest
 from airflow_idempotent.plan.explain import Explanation, explain, inherited_options
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.loader import load_file
-from tests.orders_folder import edit
 from tests.cli_fixtures import Command
+from tests.orders_folder import edit
 
 
 def explained(folder: Path) -> Explanation:

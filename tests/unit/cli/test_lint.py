@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.orders_folder import SPEC, edit
 from tests.cli_fixtures import Command
+from tests.orders_folder import SPEC, edit
 
 
 def test_a_good_folder_has_nothing_to_say(folder: Path, command: Command) -> None:

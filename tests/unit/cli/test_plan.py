@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.orders_folder import edit
 from tests.cli_fixtures import Answer, Command
+from tests.orders_folder import edit
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.orders_folder import edit
 from tests.cli_fixtures import Command
+from tests.orders_folder import edit
 
 RENDER = ("render", "tables/orders.yaml", "--partition", "2025-05-01")
 

@@ -12,8 +12,8 @@ import yaml
 from airflow_idempotent.spec import reference
 from airflow_idempotent.spec.table import TableSpec
 from airflow_idempotent.spec.words import ALIASES
-from tests.orders_folder import DEFAULTS, SPEC
 from tests.cli_fixtures import Command
+from tests.orders_folder import DEFAULTS, SPEC
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = ROOT / "airflow_idempotent/spec/table.schema.json"
