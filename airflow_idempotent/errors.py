@@ -458,7 +458,7 @@ class RepeatedKeyError(IdempotentError):
 
     @property
     def headline(self) -> str:
-        return f"{self.table} {self.partition}: {self.count:,} keys of the batch are twice in the target, nothing loaded."
+        return f"{self.table} {self.partition}: {self.count:,} keys of the batch are twice in the target; nothing done."
 
     @property
     def next_move(self) -> str:

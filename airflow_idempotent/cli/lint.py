@@ -35,8 +35,9 @@ def run(args: Namespace, out: Output) -> int:
     out.document(_document(errors, warnings))
     out.say(*_text(errors, warnings))
     total = sum(map(len, warnings.values()))
-    files = f"{_count(len(specs) + len(broken), 'file')}, {_count(len(broken), 'broken file')}"
-    out.say(f"{files}, {_count(total, 'warning')}")
+    problems = sum(len(error.problems) if isinstance(error, SpecError) else 1 for error in errors)
+    files = _count(len(specs) + len(broken), "file")
+    out.say(f"{files}, {_count(problems, 'problem')}, {_count(total, 'warning')}")
     if not specs and all(_unreadable(error) for error in errors):
         return USAGE
     return FINDINGS if errors or (args.strict and total) else DONE

@@ -47,7 +47,7 @@ def build_dag(spec: TableSpec, *, file: str = "") -> DAG:
 
 
 def _task_defaults(spec: TableSpec) -> dict[str, Any]:
-    """No exponential back-off: Airflow counts tries on through clears, and a partition cleared often would wait long."""
+    """No exponential back-off: Airflow counts tries through clears, and a partition cleared often would wait long."""
     return {
         "owner": spec.owner,
         "retries": spec.retries,

@@ -139,9 +139,16 @@ def _kill_while_writing(world: World, step: Step, work: Work) -> None:
     _was_killed(pid)
 
 
+def _upload_stops(world: World, step: Step, work: Work) -> None:
+    from tests.cases.landings import upload_stops
+
+    upload_stops(world, step, work)
+
+
 FAULTS: tuple[tuple[str, str, Fault], ...] = (
     ("land", r"kill -9 after the data file", _kill_before_publishing),
     ("land", rf"({'|'.join(COUNTED)}) copy raises", _copy_raises),
+    ("land", r"upload stops", _upload_stops),
     ("stage_merge", r"raise after the lock", _raise_after("COPY")),
     ("stage_merge", r"drops after COMMIT", _raise_after("COMMIT")),
     ("stage_merge", r"kill -9 after staging", _kill_after_staging),

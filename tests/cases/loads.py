@@ -164,6 +164,11 @@ def connected(world: World, step: Step) -> Iterator[str]:
         yield world.conn_id(options, **extra)
 
 
+def knows_connection(word: str) -> bool:
+    """Whether a step may say that of its connection."""
+    return bool(re.fullmatch(CONNECTIONS, word))
+
+
 def _pooled(world: World, word: str, stack: ExitStack) -> str:
     """A connection through a pooler, which lives as long as the case."""
     if PGBOUNCER is None:

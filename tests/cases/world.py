@@ -112,6 +112,11 @@ class World:
         os.environ[f"AIRFLOW_CONN_{name.upper()}"] = uri
         self.at_end.append(lambda: os.environ.pop(f"AIRFLOW_CONN_{name.upper()}", None))
 
+    def lead_by_default(self, name: str, role: str) -> None:
+        """Let the connection of steps that ask for none be one of that role."""
+        self.lead(name, urlunsplit(urlsplit(self.dsn)._replace(netloc=f"{role}@{urlsplit(self.dsn).netloc.rpartition('@')[2]}")))
+        self._conn_ids[""] = name
+
     # --- files -------------------------------------------------------------------------------------
 
     @property

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.laws.world import LAYOUTS, PARTITIONS, Batch, World, histories, rows
+from tests.model.merge import Row
 
 
 @st.composite
@@ -41,7 +42,7 @@ def test_any_order_with_repeats_ends_in_the_same_rows(
     layout=st.sampled_from(sorted(LAYOUTS)),
 )
 def test_two_partitions_at_once_with_the_same_keys_end_in_the_same_rows(
-    world: World, batches: list[list[dict[str, object]]], layout: str
+    world: World, batches: list[list[Row]], layout: str
 ) -> None:
     spec = world.table(layout)
     model = world.model(spec)
@@ -51,7 +52,7 @@ def test_two_partitions_at_once_with_the_same_keys_end_in_the_same_rows(
         model.load(batch.rows)
 
     def lane(number: int) -> int:
-        loads = [world.load(spec, manifest) for manifest in dict.fromkeys(manifests[number::2])]
+        loads = [world.load(spec, manifest) for manifest in manifests[number::2]]
         return sum(load.effects.inserted for load in loads)
 
     with ThreadPoolExecutor(2) as pool:
@@ -67,7 +68,7 @@ def test_two_partitions_at_once_with_the_same_keys_end_in_the_same_rows(
     layout=st.sampled_from(sorted(LAYOUTS)),
 )
 def test_without_version_the_newer_of_two_batches_wins(
-    world_once: World, batches: list[list[dict[str, object]]], order: list[int], layout: str
+    world_once: World, batches: list[list[Row]], order: list[int], layout: str
 ) -> None:
     world = world_once
     spec = world.table(layout, version=())

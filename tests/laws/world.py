@@ -97,8 +97,15 @@ class World:
         source = self.folder / "inbox" / spec.table / f"{batch.partition}.csv"
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(batch.csv(), encoding="utf-8", newline="")
-        store, partition = BatchStore(self.folder / "lake"), spec.partition(batch.partition)
-        return land(FilesInput((source,), str(source)), store=store, table=spec.table, partition=partition)
+        return self._landed(spec, source, batch.partition)
+
+    def land_file(self, spec: LoadSpec, source: Path, partition: str) -> Manifest:
+        """Land a file as it is."""
+        return self._landed(spec, source, partition).manifest
+
+    def _landed(self, spec: LoadSpec, source: Path, partition: str) -> Landed:
+        files, store = FilesInput((source,), str(source)), BatchStore(self.folder / "lake")
+        return land(files, store=store, table=spec.table, partition=spec.partition(partition))
 
     def landed(self, spec: LoadSpec, history: Sequence[Batch]) -> list[Manifest]:
         """All batches, landed one after the other."""

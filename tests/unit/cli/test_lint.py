@@ -13,7 +13,7 @@ from tests.orders_folder import SPEC, edit
 def test_a_good_folder_has_nothing_to_say(folder: Path, command: Command) -> None:
     answer = command("lint", "tables")
 
-    assert (answer.code, answer.out) == (0, "1 file, 0 broken files, 0 warnings\n")
+    assert (answer.code, answer.out) == (0, "1 file, 0 problems, 0 warnings\n")
 
 
 def test_all_problems_of_all_files_are_shown(folder: Path, command: Command) -> None:
@@ -27,7 +27,7 @@ def test_all_problems_of_all_files_are_shown(folder: Path, command: Command) -> 
     assert "verson: unknown option, did you mean 'version'?" in answer.out
     assert "unique_key: column 'order' is not in 'columns', did you mean 'order_id'?" in answer.out
     assert "tables/other.yaml: 1 problem\n  - line 2: not YAML" in answer.out
-    assert answer.out.endswith("2 files, 2 broken files, 0 warnings\n")
+    assert answer.out.endswith("2 files, 3 problems, 0 warnings\n")
 
 
 def test_one_file_can_be_checked(folder: Path, command: Command) -> None:
@@ -47,7 +47,7 @@ def test_two_files_of_one_table_are_refused_both(folder: Path, command: Command)
     assert answer.code == 1
     assert answer.out.count("analytics.orders: claimed by 2 spec files") == 1
     assert "tables/copy.yaml" in answer.out
-    assert answer.out.endswith("2 files, 2 broken files, 0 warnings\n")
+    assert answer.out.endswith("2 files, 1 problem, 0 warnings\n")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_is_rarely_meant_is_a_warning(folder: Path, command: Command, old: 
     answer = command("lint", "tables")
 
     assert warning in answer.out
-    assert answer.out.endswith("1 file, 0 broken files, 1 warning\n")
+    assert answer.out.endswith("1 file, 0 problems, 1 warning\n")
     assert (answer.code, command("lint", "tables", "--strict").code) == (0, 1)
 
 

@@ -20,20 +20,20 @@ SCHEMA = ROOT / "airflow_idempotent/spec/table.schema.json"
 PAGE = ROOT / "docs/spec.md"
 
 
-def test_the_schema_in_the_package_is_current(command: Command) -> None:
-    assert SCHEMA.read_text() == command("schema").out, (
-        "airflow-idempotent schema > airflow_idempotent/spec/table.schema.json"
-    )
+@pytest.mark.parametrize(("path", "words"), [(SCHEMA, ()), (PAGE, ("--markdown",))], ids=["schema", "page"])
+def test_what_is_generated_is_current(
+    command: Command, request: pytest.FixtureRequest, path: Path, words: tuple[str, ...]
+) -> None:
+    generated = command("schema", *words).out
+    if request.config.getoption("--update-golden"):
+        path.write_text(generated, encoding="utf-8")
+
+    assert path.read_text(encoding="utf-8") == generated, "pytest tests/unit/cli/test_schema.py --update-golden"
 
 
 def test_with_json_it_is_the_same_document(command: Command) -> None:
-    assert command("schema", "--json").document == json.loads(SCHEMA.read_text())
-
-
-def test_the_page_is_current(command: Command) -> None:
-    assert PAGE.read_text() == command("schema", "--markdown").out, (
-        "airflow-idempotent schema --markdown > docs/spec.md"
-    )
+    assert command("schema", "--json").document == json.loads(command("schema").out)
+    assert command("schema", "--markdown", "--json").document["markdown"] == command("schema", "--markdown").out
 
 
 def test_every_option_is_described() -> None:

@@ -1,0 +1,73 @@
+"""docs/cli.md is typed again: what it shows is what the commands say."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.cli
+
+PAGE = Path(__file__).parents[2] / "docs/cli.md"
+FILE = re.compile(r'```\w+ title="([^"]+)"\n(.*?)```', re.DOTALL)
+CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
+# What differs from run to run, and what stands for it on the page.
+VOLATILE = ((r"\d+\.\d s\b", "0.1 s"), (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", "2025-05-02 06:00:00"))
+
+
+@pytest.fixture
+def shell(tmp_path: Path, database: str):
+    for name, text in FILE.findall(PAGE.read_text(encoding="utf-8")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    program = tmp_path / "bin/airflow-idempotent"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m airflow_idempotent "$@"\n')
+    program.chmod(0o755)
+    root = str(Path(__file__).parents[2])
+    environment = os.environ | {"AIRFLOW_IDEMPOTENT_DSN": database, "PYTHONPATH": root}
+    environment["PATH"] = f"{program.parent}:{environment['PATH']}"
+
+    def run(line: str) -> str:
+        done = subprocess.run(
+            ["bash", "-c", line],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        return "\n".join(map(settled, done.stdout.splitlines()))
+
+    return run
+
+
+def settled(line: str) -> str:
+    for pattern, constant in VOLATILE:
+        line = re.sub(pattern, constant, line)
+    return line.rstrip()
+
+
+def typed(console: str) -> Iterator[str]:
+    """The commands of a transcript."""
+    yield from (line.removeprefix("$ ") for line in console.splitlines() if line.startswith("$ "))
+
+
+def test_the_page_shows_what_the_commands_say(shell, request: pytest.FixtureRequest) -> None:
+    def again(found: re.Match[str]) -> str:
+        answers = ((line, shell(line)) for line in typed(found[0]))
+        return "".join(f"$ {line}\n" + (f"{answer}\n" if answer else "") for line, answer in answers)
+
+    text = PAGE.read_text(encoding="utf-8")
+    expected = CONSOLE.sub(again, text)
+    if request.config.getoption("--update-golden"):
+        PAGE.write_text(expected, encoding="utf-8")
+        return
+
+    assert text == expected, "if meant: pytest tests/postgres/test_cli_page.py --update-golden"
