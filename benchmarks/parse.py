@@ -11,6 +11,7 @@ import argparse
 import cProfile
 import gc
 import json
+import os
 import pstats
 import statistics
 import sys
@@ -26,6 +27,7 @@ from airflow.timetables.interval import CronDataIntervalTimetable
 from airflow_idempotent import load_tables
 
 GOAL_MS = 2.0
+PARSING_FOR = "_AIRFLOW_PARSING_CONTEXT_DAG_ID"  # how Airflow tells a parsed file which DAG is wanted
 
 SPEC = """\
 table: analytics.orders_{number:04d}
@@ -120,6 +122,42 @@ def seconds(work: Any) -> float:
     return time.process_time() - before
 
 
+def written(folder: Path, count: int) -> None:
+    """Write that many specs."""
+    folder.mkdir()
+    for number in range(count):
+        (folder / f"orders_{number:04d}.yaml").write_text(SPEC.format(number=number))
+
+
+def load(folder: Path, expected: int) -> None:
+    """Parse the folder as its DAG file does."""
+    namespace: dict[str, Any] = {"__file__": str(folder.parent / "dag.py")}
+    load_tables(folder.name, namespace)
+    assert len(namespace) == expected + 1, "a spec is broken"
+
+
+def profiled(folder: Path, count: int) -> None:
+    """Print where the time of one round goes."""
+    with cProfile.Profile() as profile:
+        load(folder, count)
+    pstats.Stats(profile).sort_stats("cumulative").print_stats(60)
+
+
+def measured(folder: Path, count: int, rounds: int) -> dict[str, float]:
+    """Milliseconds a DAG, by hand and ours, turn by turn; and of a worker that wants one DAG of the folder."""
+    load(folder, count)  # imports and caches are warm from here on
+    found = []
+    for _ in range(rounds):
+        by_hand = seconds(lambda: [bare_dag(number) for number in range(count)])
+        ours = seconds(lambda: load(folder, count))
+        os.environ[PARSING_FOR] = f"analytics.orders_{count // 2:04d}"
+        worker = seconds(lambda: load(folder, 1))
+        del os.environ[PARSING_FOR]
+        found.append((by_hand * 1000 / count, ours * 1000 / count, worker * 1000))
+    bare, full, one = (statistics.median(column) for column in zip(*found, strict=True))
+    return {"specs": count, "bare_ms": bare, "ours_ms": full, "beyond_ms": full - bare, "worker_ms": one}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--specs", type=int, default=1000)
@@ -129,33 +167,18 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "tables"
-        folder.mkdir()
-        for number in range(options.specs):
-            (folder / f"orders_{number:04d}.yaml").write_text(SPEC.format(number=number))
-
-        def ours() -> None:
-            namespace: dict[str, Any] = {"__file__": str(folder.parent / "dag.py")}
-            load_tables("tables", namespace)
-            assert len(namespace) == options.specs + 1, "a spec is broken"
-
-        def by_hand() -> None:
-            assert len([bare_dag(number) for number in range(options.specs)]) == options.specs
-
+        written(folder, options.specs)
         if options.profile:
-            with cProfile.Profile() as profile:
-                ours()
-            pstats.Stats(profile).sort_stats("cumulative").print_stats(60)
+            profiled(folder, options.specs)
             return 0
-        load_tables("tables", {"__file__": str(folder.parent / "dag.py")})  # warm: imports, caches
-        rounds = [(seconds(by_hand), seconds(ours)) for _ in range(options.rounds)]
-    bare, full = (statistics.median(column) * 1000 / options.specs for column in zip(*rounds, strict=True))
-    report = {"specs": options.specs, "bare_ms": bare, "ours_ms": full, "beyond_ms": full - bare, "goal_ms": GOAL_MS}
+        report = measured(folder, options.specs, options.rounds)
     if options.json:
-        print(json.dumps(report))
+        print(json.dumps(report | {"goal_ms": GOAL_MS}))
     else:
-        each = f"bare DAG {bare:.2f} ms, ours {full:.2f} ms, beyond {full - bare:.2f} ms (goal {GOAL_MS})"
-        print(f"{options.specs} specs, each: {each}")
-    return 0 if full - bare <= GOAL_MS else 1
+        print("{specs} specs, each: bare DAG {bare_ms:.2f} ms, ours {ours_ms:.2f} ms,".format(**report))
+        print("  beyond it {beyond_ms:.2f} ms (goal {goal:.1f})".format(goal=GOAL_MS, **report))
+        print("  a worker that wants one DAG of them: {worker_ms:.0f} ms".format(**report))
+    return 0 if report["beyond_ms"] <= GOAL_MS else 1
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, settings
 
 # A test of a law talks to a database, which neither is fast nor needs to be new for each example.
 _common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]}
-settings.register_profile("default", max_examples=25, derandomize=True, database=None, **_common)
-settings.register_profile("thorough", max_examples=1000, **_common)
+settings.register_profile("default", max_examples=100, derandomize=True, database=None, **_common)
+settings.register_profile("thorough", max_examples=4000, **_common)
 settings.load_profile("default")
 
 pytest_plugins = ["tests.cli_fixtures", "tests.postgres_fixtures"]
@@ -23,6 +23,12 @@ TESTS = Path(__file__).parent
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden/ anew instead of comparing")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--cases", action="append", metavar="PATH", help="file of acceptance cases for tests/cases; may be repeated"
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects

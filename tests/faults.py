@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 Watch = Callable[[str], None]
-"""Called with ``before …`` and ``after …``: a statement, ``COPY`` with ``chunk`` in between, ``COMMIT``, ``ROLLBACK``."""
+"""Called with ``before`` and ``after`` a statement, ``COPY`` (``chunk`` in between), ``COMMIT`` or ``ROLLBACK``."""
 
 
 class Watched:

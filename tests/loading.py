@@ -142,7 +142,8 @@ class Warehouse:
     def events(self, table: str) -> list[tuple[Any, ...]]:
         """What the ledger says of a table: (partition, batch, step, state)."""
         return self.sql(
-            "SELECT partition_key, batch_id, step, state FROM airflow_idempotent.events WHERE table_name = %s ORDER BY event_id",
+            "SELECT partition_key, batch_id, step, state FROM airflow_idempotent.events "
+            "WHERE table_name = %s ORDER BY event_id",
             [table],
         )
 

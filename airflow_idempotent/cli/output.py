@@ -17,7 +17,7 @@ from airflow_idempotent.errors import (
     OutOfRangeError,
     ParamsError,
     RangeError,
-    SourceUnavailableError,
+    SourceQueryError,
     SpecError,
     TargetMissingError,
     UnreachableError,
@@ -37,7 +37,7 @@ _USAGE = (
     TargetMissingError,
     UsageError,
 )
-_DATABASE = (DatabaseError, SourceUnavailableError, UnreachableError)
+_DATABASE = (DatabaseError, SourceQueryError, UnreachableError)
 
 
 class Output:

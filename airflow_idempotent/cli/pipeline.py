@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, BinaryIO
@@ -79,25 +79,12 @@ def load_partition(
     """
     done = outcome if outcome is not None else Outcome(partition.key)
     told: Progress = progress or _nobody
-    try:
-        with _timed(done, "land"):
-            done.landed = land(
-                source,
-                store=store,
-                table=spec.table,
-                partition=partition,
-                on_source_change=spec.landing.on_source_change,
-                cutoff_ts=cutoff_ts,
-                attempt=str(attempt or ""),
-                created_at=created_at,
-                progress=lambda rows, size: told("land", rows, size, 0),
-            )
-    except SourceMissingError:
-        if spec.on_empty != "skip":
-            raise
+    facts = {"cutoff_ts": cutoff_ts, "created_at": created_at, "attempt": str(attempt or "")}
+    with _timed(done, "land"):
+        done.landed = _land(spec, partition, source, store, told, facts)
+    if done.landed is None:
         done.skipped = "no input, and on_empty is skip"
         return done
-    retain(store, spec.table, partition, spec.landing.keep_batches)
     load = Load(spec, partition, done.landed.manifest, skip_unchanged)
     with _timed(done, "stage_merge"):
         batches = Watched(store, told, load.manifest.bytes)
@@ -111,6 +98,34 @@ def load_partition(
         told("validate", 0, 0, 0)
         done.validated = validate(load, connect=connect, attempt=attempt)
     return done
+
+
+def _land(
+    spec: LoadSpec,
+    partition: Partition,
+    source: FilesInput | QueryInput,
+    store: BatchStore,
+    told: Progress,
+    facts: Mapping[str, Any],
+) -> Landed | None:
+    """The newest batch, and those that it made superfluous gone; None without input where that is allowed."""
+    try:
+        landed = land(
+            source,
+            store=store,
+            table=spec.table,
+            partition=partition,
+            on_source_change=spec.landing.on_source_change,
+            progress=lambda rows, size: told("land", rows, size, 0),
+            may_be_empty=spec.on_empty == "publish_empty",
+            **facts,
+        )
+    except SourceMissingError:
+        if spec.on_empty != "skip":
+            raise
+        return None
+    retain(store, spec.table, partition, spec.landing.keep_batches)
+    return landed
 
 
 def _is_validated(load: Load, connect: Connect) -> bool:
@@ -133,6 +148,8 @@ class Watched:
     def _add(self, count: int) -> None:
         self._read += count
         self._progress("stage_merge", 0, self._read, self._size)
+        if self._read >= self._size:  # the rest happens in the database, which tells nothing on the way
+            self._progress("stage_merge, writing", 0, 0, 0)
 
 
 class _WatchedFile(io.RawIOBase):

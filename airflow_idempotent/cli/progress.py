@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from threading import Lock, Timer
 from typing import Any
 
 from airflow_idempotent.cli.output import megabytes
@@ -11,51 +12,65 @@ from airflow_idempotent.cli.output import megabytes
 PATIENCE = 0.5
 """Seconds before a bar appears: short work needs none, and is not kept waiting for rich."""
 INTERVAL = 5.0
+"""Seconds between two lines where there is no terminal."""
 
 
 class Bar:
-    """Shows how far a partition is. Silent until it takes long; leaves nothing on the screen."""
+    """Shows how far a partition is; on a terminal it is gone when the work is done."""
 
     def __init__(self, table: str, partition: str, *, silent: bool = False) -> None:
         self._name = f"{table} {partition}"
-        self._silent = silent
-        self._terminal = sys.stderr.isatty()
-        self._next = time.monotonic() + (PATIENCE if self._terminal else INTERVAL)
+        self._lines = not silent and not sys.stderr.isatty()
+        self._timer = Timer(PATIENCE, self._appear) if not silent and not self._lines else None
+        self._next = time.monotonic() + INTERVAL
+        self._lock = Lock()
+        self._now: tuple[str, str, int, int] = ("", "", 0, 0)
         self._bar: Any = None
         self._tasks: dict[str, Any] = {}
 
     def __enter__(self) -> Bar:
+        if self._timer:
+            self._timer.daemon = True
+            self._timer.start()
         return self
 
     def __exit__(self, *error: object) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer.join()
         if self._bar is not None:
             self._bar.stop()
 
     def __call__(self, step: str, rows: int, size: int, of: int) -> None:
         """Tell that ``step`` has read ``rows`` rows and ``size`` of ``of`` bytes; 0 is unknown."""
-        if self._silent or (self._bar is None and time.monotonic() < self._next):
-            return
         amount = ", ".join(([f"{rows:,} rows"] if rows else []) + ([megabytes(size)] if size else []))
-        if self._terminal:
-            self._draw(step, amount, size, of)
-        else:
+        with self._lock:
+            self._now = (step, amount, size, of)
+            if self._bar is not None:
+                self._draw()
+        if self._lines and time.monotonic() >= self._next:
             self._next = time.monotonic() + INTERVAL
-            percent = f" of {megabytes(of)} ({size * 100 // of} %)" if of else ""
-            print(f"{self._name} {step}: {amount}{percent}", file=sys.stderr, flush=True)
+            total = f" of {megabytes(of)} ({size * 100 // of} %)" if of else ""
+            said = f": {amount}{total}" if amount else ""
+            print(f"{self._name} {step}{said}", file=sys.stderr, flush=True)
 
-    def _draw(self, step: str, amount: str, size: int, of: int) -> None:
-        if self._bar is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    def _appear(self) -> None:
+        """Draw the bar for the first time; what is slow by now deserves one."""
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+        with self._lock:
             columns = (
-                TextColumn(self._name),
-                TextColumn("{task.description}"),
+                TextColumn(f"{self._name} {{task.description}}"),
                 BarColumn(),
                 TextColumn("{task.fields[amount]}"),
             )
             self._bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
             self._bar.start()
+            self._draw()
+
+    def _draw(self) -> None:
+        step, amount, size, of = self._now
         if step not in self._tasks:
             self._tasks[step] = self._bar.add_task(step, total=of or None, amount=amount)
         self._bar.update(self._tasks[step], completed=size, amount=amount)

@@ -114,8 +114,10 @@ def _statements(action: Action, step: Step) -> Iterator[Statement]:
             yield from (child_of(action), *compiled)
         case UpsertRows():
             if step.exclusive:
-                yield merge.repeated_keys(action)
+                yield merge.repeated_keys(action, step.target)
             yield from (merge.SAVEPOINT, *compiled, merge.READ_COUNTERS, merge.DROP_COUNTERS)
+            if step.target.intercepted:
+                yield merge.count_keys(action)
         case _:
             yield from compiled
 

@@ -55,5 +55,11 @@ def _table_text(name: str, states: list[dict[str, Any]], marks: list[dict[str, A
         if mark
         else "no watermark: no scheduled run yet"
     )
-    failed = [f"{state['partition_key']}: {state['message']}" for state in states if state["message"]]
+    failed = [_message(state) for state in states if state["message"]]
     return [f"{name}: {until}", "", *aligned(header, rows), *([""] if failed else []), *failed]
+
+
+def _message(state: dict[str, Any]) -> str:
+    """What went wrong with a partition; some messages name it already."""
+    subject = f"{state['table_name']} {state['partition_key']}: "
+    return f"{state['partition_key']}: {state['message'].removeprefix(subject)}"

@@ -36,8 +36,11 @@ def load_tables(folder: str | Path, namespace: MutableMapping[str, Any]) -> None
     wanted = get_parsing_context().dag_id
     specs, broken = _the_one(place, wanted) if wanted else load_folder(place)
     for path, spec in specs.items():
+        if (name := f"idempotent_dag_{spec.id}") in namespace:
+            broken[path] = SpecError(file=str(path), problems=(("dag_id", f"{spec.id!r} is taken by another folder"),))
+            continue
         try:
-            namespace[f"idempotent_dag_{spec.id}"] = build_dag(spec, file=str(path.relative_to(place.parent)))
+            namespace[name] = build_dag(spec, file=str(path.relative_to(place.parent)))
         except SpecError as error:
             broken[path] = replace(error, file=str(path))
         except Exception as error:  # noqa: BLE001 - whatever Airflow refuses, the other DAGs stay

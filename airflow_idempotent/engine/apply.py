@@ -102,8 +102,13 @@ class Work:
             try:
                 rows = self.session.copy_in(statement, reader)
             except Exception as error:
-                reader.verify()  # a value can be bad because the file is damaged
-                raise self._bad_row(error, action) or error from error
+                refused = self._bad_row(error, action)
+                if refused or reader.failure:
+                    reader.verify()  # a value can be bad because the file is damaged
+                cause = reader.failure or refused or error
+                if cause is error:
+                    raise
+                raise cause from error
             reader.verify(rows)
         log.info(
             "staged table=%s partition=%s file=%s rows=%d bytes=%d",
@@ -183,7 +188,7 @@ class Work:
 
         A row that collides with the same value twice collides with something that is no key.
         """
-        collided = ""
+        collided: str | None = None
         while True:
             self.session.execute(SAVEPOINT)
             try:
@@ -202,7 +207,7 @@ class Work:
         return partition.spans(least, greatest, self.step.target[column].data_type)
 
     def _refuse_repeated_keys(self, action: UpsertRows) -> None:
-        [(count,)] = self.session.query(repeated_keys(action))
+        [(count,)] = self.session.query(repeated_keys(action, self.step.target))
         if count:
             raise RepeatedKeyError(
                 table=self.step.table, partition=self.step.partition.key, unique_key=action.unique_key, count=count

@@ -21,9 +21,13 @@ class PartOpener(Protocol):
 
 
 class VerifiedReader(io.RawIOBase):
-    """A part's content, unpacked, with the checksum and size of its raw bytes taken on the way."""
+    """A part's content, unpacked, with the checksum and size of its raw bytes taken on the way.
+
+    ``failure`` is why it could not be read: a driver keeps only the text of that.
+    """
 
     def __init__(self, raw: BinaryIO, part: Part) -> None:
+        self.failure: Exception | None = None
         self._tee = _Tee(raw)
         self._part = part
         self._content = cast(BinaryIO, gzip.GzipFile(fileobj=self._tee) if part.gzipped else self._tee)
@@ -34,9 +38,9 @@ class VerifiedReader(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         try:
             return self._content.read(size)
-        except (EOFError, OSError, zlib.error) as error:  # a damaged gzip file; drivers keep only the text of it
-            self.verify()
-            raise OSError(f"{self._part.name} cannot be read: {error}") from error
+        except (EOFError, OSError, zlib.error) as error:
+            self.failure = error
+            raise
 
     def verify(self, rows: int | None = None) -> None:
         """Compare what was read, and the number of records found in it, with the manifest.

@@ -26,7 +26,8 @@ _RACES = {
     "pg_type_typname_nsp_index",
 }
 UNIQUE_VIOLATION = "23505"
-_CONTEXT = re.compile(r"COPY \S+, line (\d+)(?:, column ([^:]+))?")
+# "COPY idem_staging_6eaf24ac, line 3, column d: …", whatever language the server speaks.
+_CONTEXT = re.compile(r"\bCOPY idem_staging_\w+\W+\w+ (\d+)(?:\W+\w+ ([^:]+?)\s*:)?")
 
 
 def sqlstate(error: BaseException) -> str:

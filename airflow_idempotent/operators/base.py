@@ -67,6 +67,7 @@ class PartitionOperator(BaseOperator):
         self.table = table
         self.partition = partition
         self.planned = planned
+        self.needs_plan = planned is not None
         self.grain = grain
         self.timezone = timezone
         self.root = root
@@ -78,7 +79,9 @@ class PartitionOperator(BaseOperator):
         variables: Any = context
         with airflow_errors():
             spec = self.load_spec()
-            assigned = assignments(spec, context, partition=self.partition, planned=self.planned)
+            assigned = assignments(
+                spec, context, partition=self.partition, planned=self.planned, needs_plan=self.needs_plan
+            )
             label = _label([item.partition.key for item in assigned])
             variables["partition_label"] = label
             self.log.info("table=%s partition=%s", spec.table, label)

@@ -64,9 +64,16 @@ def attempt_of(context: Mapping[str, Any], lane: str) -> Attempt:
 
 
 def assignments(
-    spec: LoadSpec, context: Mapping[str, Any], *, partition: str | None = None, planned: Any = None
+    spec: LoadSpec,
+    context: Mapping[str, Any],
+    *,
+    partition: str | None = None,
+    planned: Any = None,
+    needs_plan: bool = False,
 ) -> tuple[Assignment, ...]:
     """The partitions of this task: the one named, else those planned, else those the run means.
+
+    ``needs_plan`` says that there was a plan: when it is lost, no other rule takes its place.
 
     Raises:
         NoPartitionError: nothing says which partitions are meant.
@@ -78,6 +85,12 @@ def assignments(
         return (Assignment(_parsed(spec, partition), run.now.isoformat(), run.lane),)
     if pointers := _pointers(planned):
         return tuple(_planned(spec, pointer, run) for pointer in pointers)
+    if needs_plan:
+        raise NoPartitionError(
+            table=spec.table,
+            reason="the plan of this run is lost (XCom)",
+            hint="Clear the 'plan' task of this run with its downstream tasks.",
+        )
     return tuple(Assignment(found, run.now.isoformat(), run.lane) for found in _meant(spec, run))
 
 

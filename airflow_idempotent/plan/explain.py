@@ -211,7 +211,7 @@ def _seconds(value: float) -> str:
 _EMPTY = {
     "fail": "No input fails at landing; a partition that is left without rows fails its validation.",
     "skip": "Without input the partition is skipped, the table stays as it is; checks of no rows are not evaluated.",
-    "publish_empty": "A file without rows is loaded, its checks are not evaluated; no file at all fails at landing.",
+    "publish_empty": "No file, or one without rows, is a batch without rows; its checks are not evaluated.",
 }
 _SCHEMA = {
     "fail": "Columns of the batch that the target lacks refuse it, with the columns there are.",

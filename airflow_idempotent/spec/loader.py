@@ -94,7 +94,9 @@ def load_folder(folder: Path) -> tuple[dict[Path, TableSpec], dict[Path, Idempot
             broken[path] = error
     claims: dict[str, list[Path]] = defaultdict(list)
     for path, spec in specs.items():
-        for claim in dict.fromkeys((spec.table, spec.id, spec.id.replace(".", "_").lower())):
+        # A public that is not written is no difference: sales_orders and sales.orders pass for one another.
+        cleaned = spec.id.removeprefix("public.").replace(".", "_").lower()
+        for claim in dict.fromkeys((spec.table, spec.id, cleaned)):
             claims[claim].append(path)
     for claim, paths in claims.items():
         if len(paths) > 1:

@@ -9,6 +9,7 @@ a parallel writer is not counted twice.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlglot import exp
 
@@ -49,21 +50,21 @@ def winners_of(
     return rows.order_by(*best_first("s", key=key, version=version, columns=columns, target=target))
 
 
-def repeated_keys(action: UpsertRows) -> Statement:
+def repeated_keys(action: UpsertRows, target: TableShape) -> Statement:
     """How many keys of the batch the target holds more than once; asked only when no index forbids it."""
     keys = [column(name, "t") for name in action.unique_key]
     batch = exp.select(*(column(name, "s") for name in action.unique_key)).from_(table(action.source, "s"))
     found = exp.select(*keys).from_(table(action.target, "t"))
-    found = found.where(exp.In(this=exp.Tuple(expressions=keys), query=batch.subquery())).group_by(*keys)
-    repeated = found.having(exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1)))
-    return statement(exp.select(exp.Count(this=exp.Star())).from_(repeated.subquery(quoted("repeated"))))
+    found = found.where(exp.In(this=exp.Tuple(expressions=keys), query=batch.subquery()), *_inside(action))
+    repeated = found.group_by(*keys).having(exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1)))
+    counted = exp.select(exp.Count(this=exp.Star())).from_(repeated.subquery(quoted("repeated")))
+    return statement(counted, **_bounds(action, target))
 
 
 def upsert_rows(action: UpsertRows, target: TableShape) -> tuple[Statement, ...]:
     """Settings, counters, and the MERGE itself, last; then ``READ_COUNTERS`` and ``DROP_COUNTERS``."""
     by_index = _BY_INDEX if target.is_unique(action.unique_key) else ()
-    binds = bounds(action.within[1], target[action.within[0]]) if action.within else {}
-    return (*by_index, *_CREATE, _START, statement(_merge(action, target), **binds))
+    return (*by_index, *_CREATE, _START, statement(_merge(action, target), **_bounds(action, target)))
 
 
 def count_keys(action: UpsertRows) -> Statement:
@@ -90,10 +91,19 @@ def _merge(action: UpsertRows, target: TableShape) -> exp.Merge:
     ]
     on = exp.and_(*(exp.EQ(this=column(name, "t"), expression=column(name, "w")) for name in action.unique_key))
     if action.within:
-        on = exp.and_(on, *within(action.within[0], "t"))
+        on = exp.and_(on, *_inside(action))
     return exp.Merge(
         this=table(action.target, "t"), using=rows.subquery(quoted("w")), on=on, whens=exp.Whens(expressions=whens)
     )
+
+
+def _inside(action: UpsertRows) -> list[exp.Expr]:
+    """That a row of the target lies in the one child table that matters; nothing where any may."""
+    return within(action.within[0], "t") if action.within else []
+
+
+def _bounds(action: UpsertRows, target: TableShape) -> dict[str, Any]:
+    return bounds(action.within[1], target[action.within[0]]) if action.within else {}
 
 
 def _wins(action: UpsertRows, target: TableShape) -> exp.Expr:

@@ -8,6 +8,7 @@ import os
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -81,6 +82,30 @@ def sync(dag: Any) -> None:
         SerializedDAG.bulk_write_to_db("testing", None, [dag], session=session)
         session.flush()
         SerializedDagModel.write_dag(LazyDeserializedDAG.from_dag(dag), bundle_name="testing", session=session)
+
+
+def asset_events(uri: str) -> list[dict[str, Any]]:
+    """What the events of an asset say, oldest first."""
+    from airflow.utils.session import create_session
+
+    if AIRFLOW_V_3_0_PLUS:
+        from airflow.models.asset import AssetEvent as Event
+        from airflow.models.asset import AssetModel as Model
+    else:
+        from airflow.models.dataset import DatasetEvent as Event
+        from airflow.models.dataset import DatasetModel as Model
+    asset_id = Event.asset_id if AIRFLOW_V_3_0_PLUS else Event.dataset_id
+    with create_session() as session:
+        found = session.query(Event).join(Model, Model.id == asset_id).filter(Model.uri == uri).order_by(Event.id)
+        return [event.extra for event in found]
+
+
+def attach_memory() -> None:
+    """Let ``memory://`` be an object store; Airflow itself knows only those that its providers bring."""
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    attach = import_module("airflow.sdk.io" if AIRFLOW_V_3_0_PLUS else "airflow.io.store").attach
+    attach("memory", fs=MemoryFileSystem())
 
 
 def parsed(folder: Path, dag_id: str | None = None) -> Any:

@@ -17,7 +17,7 @@ from airflow_idempotent.operators.params import NAMES, run_params
 from airflow_idempotent.spec.loader import load_mapping
 from tests.airflow.conftest import AIRFLOW_2
 from tests.airflow.orders import deliver
-from tests.airflow.running import DAY, run, serialized
+from tests.airflow.running import DAY, asset_events, run, serialized
 
 TASKS = ["plan", "partition.land", "partition.stage_merge", "partition.validate"]
 
@@ -172,6 +172,11 @@ def test_a_day_is_loaded_once_however_often_it_is_run(spec: TableSpec, warehouse
     assert rows(warehouse) == [(1, 10, "a"), (2, 20, "b")]
     assert effects(warehouse) == [("2025-05-01", 2, 0, 0), ("2025-05-01", 0, 0, 2)]
     assert first.labels == {None, "2025-05-01"}
+    events = asset_events("idempotent://warehouse/public/orders")
+    told = [
+        (event["partition"], event["batch_id"], event["row_count"], event["effects"]["inserted"]) for event in events
+    ]
+    assert told == [("2025-05-01", "20250501_01", 2, 2), ("2025-05-01", "20250501_01", 2, 0)]
 
 
 @pytest.mark.usefixtures("metadata")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSkipException, Asset
+from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSkipException, Asset, ObjectStoragePath
 
 from airflow_idempotent import AtomicLandOperator, Files, Query, StageMergeOperator, ValidatePartitionOperator
 from airflow_idempotent.errors import SourceMissingError, StatementTimeoutError
@@ -18,7 +18,7 @@ from airflow_idempotent.operators.plan import PlanOperator
 from airflow_idempotent.spec.loader import load_mapping
 from airflow_idempotent.spec.table import TableSpec
 from tests.airflow.orders import deliver
-from tests.airflow.running import DAY, context
+from tests.airflow.running import DAY, attach_memory, context
 
 WAREHOUSE = {"conn_id": "warehouse", "table": "orders"}
 LOAD = {
@@ -82,6 +82,20 @@ def test_what_travels_by_xcom_is_small_and_plain(inbox: Path, warehouse: Any) ->
     pointers = [operator.execute(context()) for operator in (land(inbox), merge(inbox), check(inbox))]
 
     assert len(json.dumps(pointers)) < 2000
+
+
+def test_object_stores_need_no_other_words(inbox: Path, warehouse: Any) -> None:
+    root = "memory://lake"
+    attach_memory()
+    delivered = ObjectStoragePath("memory://inbox/2025-05-01/a.csv")
+    delivered.parent.mkdir(parents=True, exist_ok=True)
+    delivered.write_text("order_id,amount,note,order_date\n1,10,a,2025-05-01\n")
+
+    pointer = land(inbox, root=root, source=Files("memory://inbox/{{ partition.key }}/*.csv")).execute(context())
+    receipt = merge(inbox, root=None, batch=pointer).execute(context())
+
+    assert pointer["address"].endswith("lake/public.orders/partition=2025-05-01/batch=20250501_01/_manifest.json")
+    assert receipt["effects"]["inserted"] == 1
 
 
 def test_the_manifest_says_which_attempt_landed_it(inbox: Path) -> None:
@@ -166,6 +180,12 @@ def test_without_an_interval_nothing_is_run(run: Any, inbox: Path) -> None:
         land(inbox).execute(run)
 
     assert not (inbox.parent / "lake").exists()
+
+
+@pytest.mark.parametrize("lost", ["None", [], [None], [{}]])
+def test_where_a_plan_is_lost_no_other_rule_takes_its_place(lost: Any, inbox: Path) -> None:
+    with pytest.raises(AirflowFailException, match="the plan of this run is lost"):
+        land(inbox, planned=lost).execute(context())
 
 
 def test_a_key_of_another_grain_is_refused_with_an_example(inbox: Path) -> None:

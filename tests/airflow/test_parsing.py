@@ -128,6 +128,16 @@ def test_where_no_import_is_going_on_a_dag_says_what_is_wrong(dags: Path) -> Non
     assert "broken spec" in stand_in.tags
 
 
+def test_a_second_folder_takes_no_dag_of_the_first_away(dags: Path) -> None:
+    shutil.copytree(dags / "tables", dags / "more")
+    (dags / "tables_dag.py").write_text(DAG_FILE + 'load_tables("more", globals())\n')
+
+    bag = parsed(dags)
+
+    assert list(bag.dags) == ["public.orders"]
+    assert "taken by another folder" in errors(bag)["good.yaml"]
+
+
 def test_a_missing_folder_is_an_error_of_the_dag_file(dags: Path) -> None:
     with pytest.raises(SpecError, match="no such folder"):
         load_tables("tabels", {"__file__": str(dags / "tables_dag.py")})

@@ -10,12 +10,13 @@ from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSki
 
 from airflow_idempotent.errors import IdempotentError
 from tests.cases.case import Step
+from tests.cases.factory import NoDagError
 from tests.cases.faults import Interrupted
 from tests.cases.notes import MAY_FAIL
 from tests.cases.verdict import Done
 from tests.cases.world import PASSWORD, World
 
-OURS = (AirflowFailException, AirflowSkipException, IdempotentError)
+OURS = (AirflowFailException, AirflowSkipException, IdempotentError, NoDagError)
 """What an operator may raise: text of ours, never an error of a driver as it is."""
 
 
@@ -25,7 +26,7 @@ class Broken(AssertionError):
 
 def judge_steps(world: World, done: Sequence[Done], *, cut: bool, second: bool = False) -> None:
     """Each step must have ended as the case says, and a failed one must have left nothing behind."""
-    worked = [item for item in done if item.before is not item.after]
+    worked = [item for item in done if item.operation.works]
     allowed = MAY_FAIL.get(world.case.id, ())
     for place, item in enumerate(worked):
         wanted = _wanted(world, item.step, last=item is worked[-1] and not cut, annotated=_annotated(done))

@@ -24,6 +24,10 @@ CONF = {"partition_start": "from_date", "partition_end": "to_date"}
 PARSE_FILE = 'from airflow_idempotent import load_tables\nload_tables("{folder}", globals())\n'
 
 
+class NoDagError(Exception):
+    """A DAG file brought no DAG; the text is that of its import errors."""
+
+
 class Daily:
     """A table of the factory and its DAG. Each partition that is asked for gets a file of two rows, once."""
 
@@ -44,6 +48,7 @@ class Daily:
             "partition_by": {"column": "d"},
             "retries": 0,
         } | world.memory.get("table", {})
+        self._built: tuple[TableSpec, Any] | None = None
 
     @property
     def spec(self) -> TableSpec:
@@ -51,7 +56,11 @@ class Daily:
 
     @property
     def dag(self) -> Any:
-        return build_dag(self.spec)
+        """The DAG; built once for each spec, since Airflow builds one at a time and the steps may run in threads."""
+        spec = self.spec
+        if self._built is None or self._built[0] != spec:
+            self._built = (spec, build_dag(spec))
+        return self._built[1]
 
     def change(self, **words: Any) -> None:
         """Edit the spec; what is None goes."""
@@ -179,7 +188,7 @@ def parse_dags(world: World, step: Step) -> dict[str, Any]:
     (source / "tables.py").write_text(PARSE_FILE.format(folder=step["dir"]))
     bag = _dag_bag(str(source / "tables.py"))
     if not bag.dags:
-        raise AssertionError("no DAG:\n" + "\n".join(bag.import_errors.values()))
+        raise NoDagError("\n".join(bag.import_errors.values()))
     return {"dags": sorted(bag.dags), "errors": dict(bag.import_errors)}
 
 

@@ -47,13 +47,17 @@ def wait_for(question: Callable[[], Any], what: str) -> Any:
 # --- an error in the process ----------------------------------------------------------------------
 
 
-def _raise_after(pattern: str) -> Fault:
-    """Raise when a statement like that was sent."""
+def _raise_after(*statements: str) -> Fault:
+    """Raise when these were sent, one after the other."""
 
     def fault(world: World, step: Step, work: Work) -> None:
+        expected = [f"after {name}" for name in statements]
+
         def watch(what: str) -> None:
-            if re.match(f"after .*{pattern}", what):
-                raise Interrupted(what)
+            if expected and what == expected[0]:
+                expected.pop(0)
+                if not expected:
+                    raise Interrupted(what)
 
         with watching(watch):
             work()
@@ -140,7 +144,7 @@ def _kill_while_writing(world: World, step: Step, work: Work) -> None:
 
 
 def _upload_stops(world: World, step: Step, work: Work) -> None:
-    from tests.cases.landings import upload_stops
+    from tests.cases.bucket import upload_stops
 
     upload_stops(world, step, work)
 
@@ -150,7 +154,7 @@ FAULTS: tuple[tuple[str, str, Fault], ...] = (
     ("land", rf"({'|'.join(COUNTED)}) copy raises", _copy_raises),
     ("land", r"upload stops", _upload_stops),
     ("stage_merge", r"raise after the lock", _raise_after("COPY")),
-    ("stage_merge", r"drops after COMMIT", _raise_after("COMMIT")),
+    ("stage_merge", r"drops after COMMIT", _raise_after("COPY", "COMMIT")),
     ("stage_merge", r"kill -9 after staging", _kill_after_staging),
     ("stage_merge", r"SIGKILL the worker during INSERT", _kill_while_writing),
 )

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import io
 from pathlib import Path
-from threading import Event, Thread
-from typing import Any
 
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.landing.store import BatchStore
 from airflow_idempotent.operators.connections import storage_path
 from tests.cases.case import Step
-from tests.cases.faults import Interrupted, Work, replaced
 from tests.cases.loads import root_of
 from tests.cases.world import World
 
@@ -38,8 +34,7 @@ def reader(world: World, step: Step) -> None:
 
 def poll_destination(world: World, step: Step) -> None:
     """End the reader that has been listing all the time; it may have seen whole files only."""
-    poller: Poller | None = world.memory.pop("poller", None)
-    if poller is not None:
+    if (poller := world.memory.pop("poller", None)) is not None:
         poller.stop()
 
 
@@ -73,65 +68,3 @@ def left_over(root: Path) -> list[str]:
     }
     files = [path for path in root.rglob("*") if path.is_file()]
     return [str(path) for path in files if f"{path.parent.name}/{path.name}" not in named]
-
-
-# --- an object store ------------------------------------------------------------------------------
-
-
-class Poller(Thread):
-    """Lists a destination all the time and reads what it finds."""
-
-    def __init__(self, root: str, allowed: set[bytes]) -> None:
-        super().__init__(daemon=True)
-        self._root, self._allowed = root, allowed
-        self._done = Event()
-        self.seen: list[int] = []
-        self.wrong: list[str] = []
-
-    def run(self) -> None:
-        while not self._done.is_set():
-            try:
-                self.seen.append(len(whole_batches(self._root)))
-                self.wrong += [path for path, data in _objects(self._root) if data not in self._allowed]
-            except Exception as error:  # noqa: BLE001, whatever a reader would see
-                self.wrong.append(repr(error))
-
-    def stop(self) -> None:
-        """End it; what it saw must have been whole."""
-        self._done.set()
-        self.join()
-        assert self.seen
-        assert not self.wrong, self.wrong[0]
-
-
-def upload_stops(world: World, step: Step, work: Work) -> None:
-    """An object store in which uploads stop half way; then one that can neither copy nor delete nor rename."""
-    from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
-
-    root = root_of(world, step)
-    world.at_end.append(MemoryFileSystem.store.clear)
-    poller = world.memory["poller"] = Poller(root, set(world.case.files.values()))
-    poller.start()
-
-    def half(file: Any, data: bytes) -> int:
-        io.BytesIO.write(file, data[: len(data) // 2])
-        raise Interrupted("the upload stopped")
-
-    def impossible(*words: Any, **more: Any) -> Any:
-        raise AssertionError("a copy or delete was asked for")
-
-    try:
-        with replaced(MemoryFile, "write", half):
-            work()
-    except Interrupted as stopped:
-        assert not whole_batches(root), "half an upload is visible"
-        with replaced(MemoryFileSystem, "cp_file", impossible), replaced(MemoryFileSystem, "_rm", impossible):
-            work()
-        assert len(whole_batches(root)) == 1
-        raise Interrupted(str(stopped)) from None
-
-
-def _objects(root: str) -> list[tuple[str, bytes]]:
-    """The parts that lie in the store, named by a manifest or not."""
-    base = storage_path(root)
-    return [(str(path), path.read_bytes()) for path in base.glob("**/part-*")] if base.exists() else []

@@ -113,7 +113,7 @@ def root_of(world: World, step: Step) -> str:
     """Where a step wants its batches: below the case's folder, or in an object store."""
     dest = str(step.get("dest", ""))
     if "://" in dest:
-        return re.sub(r"^[\w-]+://", "memory://", dest).rstrip("/")
+        return re.sub(r"^[\w-]+://", "bucket://", dest).rstrip("/")
     return str(world.lake)
 
 

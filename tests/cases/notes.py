@@ -1,5 +1,24 @@
-"""x"""
+"""What a case's notes promise beyond its checks, as far as it can be asked: one function per case."""
+
 from __future__ import annotations
-MAY_FAIL: dict[str, tuple[int, ...]] = {"T01": (1,)}
-def note_of(case):
-    return None
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from tests.cases import notes_files, notes_loads, notes_runs
+from tests.cases.case import Case, own_cases
+from tests.cases.noting import Note
+
+MAY_FAIL: Mapping[str, Sequence[int]] = {"T01": (1,)}
+"""Steps of which the notes leave it to us whether they fail, by their place among the plain steps."""
+
+
+def note_of(case: Case) -> Note | None:
+    """What to ask after the case. For a case of another file only when it is one of ours, word by word."""
+    found = (notes_loads.NOTES | notes_files.NOTES | notes_runs.NOTES).get(case.id)
+    return found if found and _own().get(case.id) == case else None
+
+
+@cache
+def _own() -> dict[str, Case]:
+    return own_cases()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,7 @@ from tests.cases.case import OWN, Case, Step, load_cases
 from tests.cases.expectations import Broken, judge_end, judge_steps
 from tests.cases.listening import listening
 from tests.cases.notes import note_of
-from tests.cases.operations import OPERATIONS
+from tests.cases.operations import OPERATIONS, kept_copy
 from tests.cases.setups import prepare
 from tests.cases.steps import again
 from tests.cases.support import Support, support_of
@@ -62,19 +63,19 @@ def perform(world: World, step: Step) -> Done:
     """Do a step. An error of an operator is what is judged; one of the runner itself ends the case."""
     operation = OPERATIONS[step["op"]]
     if not operation.works:
-        return Done(step, operation.run(world, step), None, {}, {})
+        return Done(step, operation, operation.run(world, step), None, {}, {})
     before, value, error = world.rows(), None, None
     try:
         value = operation.run(world, step)
     except Exception as failed:  # noqa: BLE001
         error = failed
-    return Done(step, value, error, before, world.rows())
+    return Done(step, operation, value, error, before, world.rows())
 
 
 def _second_run(world: World, done: Sequence[Done], *, cut: bool) -> None:
     """The whole operation again, without what went wrong the first time: no row may change."""
     before = world.rows()
-    repeated = [perform(world, again(item.step)) for item in done if OPERATIONS[item.op].works]
+    repeated = [perform(world, again(item.step)) for item in done if item.operation.works and item.operation.again]
     judge_steps(world, repeated, cut=cut, second=True)
     if (after := world.rows()) != before:
         raise Broken(f"a second run changed rows: {before} became {after}")
@@ -87,7 +88,7 @@ def keep_copy(world: World, support: Support) -> None:
     names = list(world.rows())
     world.execute("create schema case_copy")
     for name in names:
-        world.execute(f'create table case_copy."{name}" as table {name}')
+        world.execute(f"create table {kept_copy(name)} as table {name}")
 
 
 # --- from a shell ---------------------------------------------------------------------------------
@@ -132,6 +133,10 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--cases", action="append", type=Path, metavar="PATH", help="file of cases; may be repeated")
     paths = parser.parse_args(words).cases or OWN
     results: list[Result] = []
+    logging.lastResort = None
+    for name in (None, *logging.root.manager.loggerDict):
+        for handler in logging.getLogger(name).handlers:
+            handler.setLevel(logging.CRITICAL)  # what operators log is looked at, not shown
     with embedded_postgres({"max_connections": "200"}) as server, databases(server) as database:
         for result in run_files(paths, database):
             results.append(result)

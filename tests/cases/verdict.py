@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from tests.cases.case import Case, Step
+from tests.cases.operations import Operation
 from tests.cases.world import Rows
 
 
@@ -24,14 +25,11 @@ class Done:
     """A step that was run: what it gave or how it failed, and all tables before and after it."""
 
     step: Step
+    operation: Operation
     value: Any
     error: BaseException | None
     before: Rows
     after: Rows
-
-    @property
-    def op(self) -> str:
-        return str(self.step["op"])
 
     @property
     def text(self) -> str:
@@ -54,7 +52,7 @@ class Result:
         reason = " ".join(self.reason.split())
         if self.status is Status.PASS and reason:
             reason = f"(without {reason})"
-        return f"{self.case.id:5} {self.status:18} {self.case.title[:60]:60} {reason}".rstrip()
+        return f"{self.case.id:5} {self.status:18} {self.seconds:4.1f} s  {self.case.title[:60]:60} {reason}".rstrip()
 
 
 def summary(results: Sequence[Result]) -> list[str]:

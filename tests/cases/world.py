@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import count
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -29,7 +30,7 @@ _serial = count(1)
 _TABLES = f"""
     select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where c.relkind in ('r', 'p') and not c.relispartition and c.relpersistence = 'p'
-    and n.nspname not in ('pg_catalog', 'information_schema', '{LEDGER}') order by 1
+    and n.nspname not in ('pg_catalog', 'information_schema', '{LEDGER}', 'case_copy') order by 1
 """
 _OPEN = """
     select pid, state, left(query, 60) from pg_stat_activity where datname = current_database()
@@ -133,8 +134,7 @@ class World:
 
     def deliver(self, names: Sequence[str]) -> str:
         """Put exactly these source files, as they are now, where a landing looks; the pattern that finds them."""
-        inbox = self.folder / f"inbox-{next(_serial)}"
-        inbox.mkdir()
+        inbox = Path(mkdtemp(prefix="inbox-", dir=self.folder))  # forked workers do this too
         for name in names:
             shutil.copy2(self.folder / "source" / name, inbox / Path(name).name)
         return f"{inbox}/*" if len(names) != 1 else str(inbox / Path(names[0]).name)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.laws.world import LAYOUTS, PARTITIONS, Batch, World, histories, rows
+from tests.laws.world import LAYOUTS, PARTITIONS, Batch, World, histories, law, rows
 from tests.model.merge import Row
 
 
@@ -19,12 +19,18 @@ def replays(draw: st.DrawFn) -> tuple[list[Batch], list[int]]:
     return history, draw(st.permutations([*numbers, *draw(st.lists(st.sampled_from(numbers), max_size=3))]))
 
 
-@given(replay=replays(), layout=st.sampled_from(sorted(LAYOUTS)), version=st.sampled_from([("ver",), ("ver", "minor")]))
+@law
+@given(
+    replay=replays(),
+    layout=st.sampled_from(sorted(LAYOUTS)),
+    version=st.sampled_from([("ver",), ("ver", "minor")]),
+    checked=st.booleans(),
+)
 def test_any_order_with_repeats_ends_in_the_same_rows(
-    world_once: World, replay: tuple[list[Batch], list[int]], layout: str, version: tuple[str, ...]
+    world_once: World, replay: tuple[list[Batch], list[int]], layout: str, version: tuple[str, ...], checked: bool
 ) -> None:
     world, (history, order) = world_once, replay
-    spec = world.table(layout, version)
+    spec = world.table(layout, version, checked=checked)
     in_time, model = world.model(spec), world.model(spec)
     for batch in history:
         in_time.load(batch.rows)
@@ -37,16 +43,18 @@ def test_any_order_with_repeats_ends_in_the_same_rows(
     assert world.rows(spec) == model.rows == in_time.rows
 
 
+@law
 @given(
     batches=st.lists(st.lists(rows(), max_size=6), min_size=4, max_size=4),
     layout=st.sampled_from(sorted(LAYOUTS)),
 )
 def test_two_partitions_at_once_with_the_same_keys_end_in_the_same_rows(
-    world: World, batches: list[list[Row]], layout: str
+    world_once: World, batches: list[list[Row]], layout: str
 ) -> None:
+    world = world_once
     spec = world.table(layout)
     model = world.model(spec)
-    history = [Batch(PARTITIONS[n % 2], 1 + n // 2, tuple([*content, *content])) for n, content in enumerate(batches)]
+    history = [Batch(PARTITIONS[n % 2], 1 + n // 2, (*content, *content)) for n, content in enumerate(batches)]
     manifests = world.landed(spec, history)
     for batch in history:
         model.load(batch.rows)
@@ -62,6 +70,7 @@ def test_two_partitions_at_once_with_the_same_keys_end_in_the_same_rows(
     assert inserted == len(model.rows)
 
 
+@law
 @given(
     batches=st.lists(st.lists(rows(), max_size=6), min_size=2, max_size=2),
     order=st.permutations([0, 1, 0, 1]),

@@ -35,7 +35,9 @@ ONCE = Effects(inserted=1, updated=1, unchanged=1, stale=1, duplicate=1)
 def prepared(world: World) -> tuple[LoadSpec, Manifest]:
     """A table with the first batch in it, and the second, landed."""
     table = world.table().table
-    spec = LoadSpec(table=table, unique_key=["shop", "sku"], version=["ver"], checks=[{"unique": ["shop"]}, {"count": 4}])
+    spec = LoadSpec(
+        table=table, unique_key=["shop", "sku"], version=["ver"], checks=[{"unique": ["shop"]}, {"count": 4}]
+    )
     world.load(spec.model_copy(update={"checks": ()}), world.land(spec, Batch("2025-05-01", 1, tuple(FIRST))).manifest)
     return spec, world.land(spec, Batch("2025-05-01", 2, tuple(SECOND))).manifest
 
@@ -133,7 +135,9 @@ def test_killed_while_everything_is_made_for_the_first_time(world_once: World) -
 
 # --- a killed client whose query goes on ------------------------------------------------------------------------------
 
-SLEEP = "CREATE FUNCTION {}_sleep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep({}); RETURN NULL; END $$"
+SLEEP = (
+    "CREATE FUNCTION {}_sleep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep({}); RETURN NULL; END $$"
+)
 SLEEPS = "EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep')"
 
 
@@ -159,7 +163,12 @@ def test_a_retry_beside_a_zombie_waits_for_it(world: World, trigger: str, the_zo
 
     retry = world.load(spec, manifest)
 
-    assert {key[0]: row["v"] for key, row in world.rows(spec).items()} == {1: "updated", 2: "first", 3: "first", 4: "inserted"}
+    assert {key[0]: row["v"] for key, row in world.rows(spec).items()} == {
+        1: "updated",
+        2: "first",
+        3: "first",
+        4: "inserted",
+    }
     assert retry.effects == (Effects(unchanged=3, stale=1, duplicate=1) if the_zombie_commits else ONCE)
     written = [(1, 1), (0, 0)] if the_zombie_commits else [(1, 1)]
     assert [event[1:] for event in events(world, spec, manifest.batch_id)] == written

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_idempotent.spec.load import LoadSpec
-from tests.laws.world import LAYOUTS, Batch, World, histories
+from tests.laws.world import LAYOUTS, Batch, World, histories, law
 
 
-@given(history=histories(), layout=st.sampled_from(sorted(LAYOUTS)))
-def test_running_everything_again_writes_nothing(world: World, history: list[Batch], layout: str) -> None:
-    spec = world.table(layout)
+@law
+@given(history=histories(), layout=st.sampled_from(sorted(LAYOUTS)), checked=st.booleans())
+def test_running_everything_again_writes_nothing(
+    world: World, history: list[Batch], layout: str, checked: bool
+) -> None:
+    spec = world.table(layout, checked=checked)
     model = world.model(spec)
     manifests = world.landed(spec, history)
     for batch, manifest in zip(history, manifests, strict=True):
@@ -31,6 +31,7 @@ def test_running_everything_again_writes_nothing(world: World, history: list[Bat
     assert world.physical(spec) == before
 
 
+@law
 @given(history=histories(most=2))
 def test_landing_again_finds_the_same_batch(world_once: World, history: list[Batch]) -> None:
     spec = world_once.table()
@@ -42,10 +43,10 @@ def test_landing_again_finds_the_same_batch(world_once: World, history: list[Bat
         assert first.manifest.revision == batch.revision
 
 
-@pytest.mark.parametrize("checks", [[], [{"unique": ["shop", "sku"]}]])
-def test_a_second_run_leaves_hardly_any_log_behind(world_once: World, checks: list[Any]) -> None:
+@pytest.mark.parametrize("checked", [False, True])
+def test_a_second_run_leaves_hardly_any_log_behind(world_once: World, checked: bool) -> None:
     world = world_once
-    spec = LoadSpec(table=world.table().table, unique_key=["shop", "sku"], version=["ver"], checks=checks)
+    spec = world.table(checked=checked)
     row = {"sku": "x", "ver": 1, "minor": None, "v": "text" * 20, "n": 1, "d": "p"}
     batch = Batch("2025-05-01", 1, tuple({"shop": number, **row} for number in range(3000)))
     manifest = world.land(spec, batch).manifest

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from airflow_idempotent.core.manifest import Manifest
@@ -29,6 +29,11 @@ LAYOUTS = {
     "by partitions": "UNIQUE (shop, sku, d)) PARTITION BY LIST (d)",
 }
 TEXTS = ("", "a", "B", "b", "é", "\U0001f600", 'quo"te', "a,b", "two\nlines", " ", "NULL", "\\N", "\\", "'")
+
+
+def law(test: Callable[..., None]) -> Callable[..., None]:
+    """A test whose examples are some twenty transactions each: fewer of them than elsewhere."""
+    return settings(max_examples=settings.default.max_examples // 8)(test)
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,9 @@ def histories(draw: st.DrawFn, *, most: int = 4) -> list[Batch]:
         partition = draw(st.sampled_from(PARTITIONS))
         revision = 1 + sum(batch.partition == partition for batch in found)
         content = tuple(draw(st.lists(rows(), max_size=6)))
-        if not any(batch.partition == partition and batch.csv() == Batch(partition, 0, content).csv() for batch in found):
+        if not any(
+            batch.partition == partition and batch.csv() == Batch(partition, 0, content).csv() for batch in found
+        ):
             found.append(Batch(partition, revision, content))
     return found
 
@@ -78,16 +85,20 @@ class World:
     connect: Callable[[], Any]
     folder: Path
     numbers: Any = field(default_factory=lambda: count(1))
+    lines: list[Any] = field(default_factory=list)
 
-    def table(self, layout: str = "primary key", version: Sequence[str] = ("ver", "minor")) -> LoadSpec:
-        """A spec, and the empty table for it."""
+    def table(
+        self, layout: str = "primary key", version: Sequence[str] = ("ver", "minor"), *, checked: bool = False
+    ) -> LoadSpec:
+        """A spec, and the empty table for it. A check takes the batch through a table of its winners."""
         name = f"t{next(self.numbers)}"
         columns = "shop int, sku text, ver int, minor int, v text, n int, d text"
         self.sql(f"CREATE TABLE {name} ({columns}, {LAYOUTS[layout]}")
         if layout == "by partitions":
             for part in ("p", "q"):
                 self.sql(f"CREATE TABLE {name}_{part} PARTITION OF {name} FOR VALUES IN ('{part}')")
-        return LoadSpec(table=name, unique_key=["shop", "sku"], version=list(version), lock_timeout=60)
+        checks = [{"unique": ["shop", "sku"]}] if checked else []
+        return LoadSpec(table=name, unique_key=["shop", "sku"], version=list(version), checks=checks, lock_timeout=60)
 
     def model(self, spec: LoadSpec) -> Table:
         return Table(COLUMNS, spec.unique_key, spec.version)
@@ -128,9 +139,10 @@ class World:
         return self.sql(f"SELECT tableoid, ctid::text, xmin::text, xmax::text, t.* FROM {spec.table} t ORDER BY 1, 2")
 
     def sql(self, text: str, binds: Any = None) -> list[tuple[Any, ...]]:
-        with closing(self.connect()) as connection:
-            cursor = connection.cursor()
+        """Run a statement on a connection that stays open."""
+        if not self.lines:
+            self.lines.append(self.connect())
+            self.lines[0].autocommit = True
+        with self.lines[0].cursor() as cursor:
             cursor.execute(text, binds)
-            found = list(cursor.fetchall()) if cursor.description else []
-            connection.commit()
-        return found
+            return list(cursor.fetchall()) if cursor.description else []

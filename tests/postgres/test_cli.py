@@ -178,6 +178,16 @@ def test_without_input_a_partition_fails_or_is_skipped_as_the_spec_says(folder: 
     assert answer.out.splitlines()[1] == "2025-05-03  skipped: no input, and on_empty is skip"
 
 
+def test_an_empty_partition_can_be_published(folder: Path, run) -> None:
+    edit(folder, "start_date:", "on_empty: publish_empty\nstart_date:")
+    edit(folder, "  - row_count: {min: 1}\n", "")
+
+    answer = run("--json", day="2025-05-03")
+
+    [done] = answer.document["partitions"]
+    assert (answer.code, done["state"], done["landed"]["rows"]) == (0, "validated", 0)
+
+
 def test_a_database_that_goes_away_stops_the_run(run) -> None:
     answer = run("--partition", SECOND_DAY, "--dsn", "postgresql://me:hunter2@127.0.0.1:1/shop")
 
@@ -231,7 +241,7 @@ def test_status_shows_states_batches_and_last_effects(run, command: Command) -> 
     assert lines[0] == "analytics.orders: no watermark: no scheduled run yet"
     assert lines[3].split()[:11] == f"{FIRST_DAY} validated 20250501_01 3 3 0 0 0 0 1 0".split()
     assert lines[4].split()[:3] == [SECOND_DAY, "failed", "20250502_01"]
-    assert lines[6] == f"{SECOND_DAY}: analytics.orders 2025-05-02: NULL in the unique key, nothing was loaded."
+    assert lines[6] == f"{SECOND_DAY}: NULL in the unique key, nothing was loaded."
 
 
 def test_status_as_a_document(run, command: Command) -> None:

@@ -64,7 +64,8 @@ def test_the_events_of_a_partition_are_a_chain(warehouse: Warehouse) -> None:
     with warehouse.session() as cursor:
         cursor.execute("SET timezone TO 'UTC'")
         cursor.execute(
-            f"SELECT {', '.join(EVENT_COLUMNS)} FROM airflow_idempotent.events WHERE partition_key = %s ORDER BY event_id",
+            f"SELECT {', '.join(EVENT_COLUMNS)} FROM airflow_idempotent.events "
+            "WHERE partition_key = %s ORDER BY event_id",
             [DAY],
         )
         events = [dict(zip(EVENT_COLUMNS, row, strict=True)) for row in cursor.fetchall()]
@@ -88,8 +89,9 @@ def test_what_cannot_be_true_cannot_be_written(warehouse: Warehouse, values: str
 
     with pytest.raises(Exception, match=r"violates (check|unique)|duplicate key"):
         warehouse.sql(
-            "INSERT INTO airflow_idempotent.events (table_name, partition_key, partition_start, partition_end, batch_id, "
-            "spec_fingerprint, content_fingerprint, lane, hash, step, state, staged_rows, inserted, updated, previous_hash) "
+            "INSERT INTO airflow_idempotent.events (table_name, partition_key, partition_start, partition_end, "
+            "batch_id, spec_fingerprint, content_fingerprint, lane, hash, "
+            "step, state, staged_rows, inserted, updated, previous_hash) "
             f"VALUES ('public.orders', '{DAY}', '2025-05-01', '2025-05-02', 'b_01', '', '', 'manual', 'h', {values})"
         )
 

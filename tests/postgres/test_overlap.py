@@ -23,9 +23,15 @@ from airflow_idempotent.plan.build import Load
 from airflow_idempotent.spec.load import LoadSpec
 from tests.faults import Watched
 from tests.loading import Warehouse
+from tests.postgres_fixtures import Connect
 
 ORDERS = LoadSpec(table="orders", unique_key=["id"], version=["ver"], lock_timeout=30)
 DAYS = [f"2025-05-{day:02d}" for day in range(1, 31)]
+
+
+@pytest.fixture
+def warehouse(connect_once: Connect) -> Warehouse:
+    return Warehouse(connect_once)
 
 
 @pytest.fixture
@@ -61,7 +67,9 @@ def wait_until(warehouse: Warehouse, question: str) -> None:
         time.sleep(0.02)
 
 
-SOMEBODY_WAITS = "EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pid IN (SELECT pid FROM pg_stat_activity WHERE datname = current_database()))"
+SOMEBODY_WAITS = (
+    "EXISTS (SELECT FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND datname = current_database())"
+)
 
 
 # --- beside somebody's open transaction -------------------------------------------------------------------------------
@@ -197,7 +205,7 @@ def test_who_waits_too_long_is_told_who_holds_it(orders: Warehouse) -> None:
         orders.load(impatient, "id,v,ver\n1,a,1\n")
 
     assert caught.value.retryable
-    assert "dag/run/stage_merge[3]#2" in "".join(caught.value.holders)
+    assert "stage_merge#2 2025-05-01 public.orders" in "".join(caught.value.holders)
     assert "nothing was changed" in str(caught.value)
 
 
@@ -215,6 +223,28 @@ def test_where_no_index_keeps_keys_unique_one_writer_waits_for_the_other(warehou
     assert slow.result().effects == Effects(inserted=2)
     assert other.result().effects == Effects(inserted=1, updated=1)
     assert warehouse.sql("SELECT * FROM orders ORDER BY id") == [(1, "b", 2), (2, "a", 1), (3, "b", 1)]
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_look_during_a_load_tells_of_what_that_load_wrote(warehouse: Warehouse, known: bool) -> None:
+    warehouse.sql("CREATE TABLE orders (id int PRIMARY KEY, d date, ver int)")
+    spec = LoadSpec(
+        table="orders", unique_key=["id"], version=["ver"], event_time="d", on_empty="skip", lock_timeout=30
+    )
+    if known:
+        warehouse.load(spec, f"id,d,ver\n1,{DAYS[0]},1\n")
+    manifest = warehouse.batches.land(spec, f"id,d,ver\n1,{DAYS[0]},2\n2,{DAYS[0]},2\n", revision=2)
+
+    with (
+        ThreadPoolExecutor(1) as pool,
+        slow_load(warehouse, spec, f"id,d,ver\n1,{DAYS[0]},2\n2,{DAYS[0]},2\n", revision=2),
+    ):
+        look = pool.submit(lambda: warehouse.validate(spec, manifest))
+        time.sleep(0.3)
+        assert not look.done()
+
+    assert look.result().measure.row_count == 2
+    assert [str(result.verdict) for result in look.result().checks] == ["passed"]
 
 
 # --- making things at the same time -----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -202,6 +203,27 @@ def test_bytes_other_than_the_manifest_says_are_refused(orders: Warehouse, zippe
     assert rows(orders) == []
 
 
+class Torn(io.BytesIO):
+    """A file on a network that fails in its middle."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if self.tell():
+            raise OSError("network is unreachable")
+        return super().read(10)
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_file_that_cannot_be_read_to_its_end_is_no_bad_row_and_no_timeout(orders: Warehouse, zipped: bool) -> None:
+    manifest = orders.batches.land(ORDERS, "id,v,ver\n1,a,1\n", zipped=zipped)
+    whole = orders.batches.open_part
+    orders.batches.open_part = lambda manifest, part: Torn(whole(manifest, part).read())  # type: ignore[method-assign]
+
+    with pytest.raises(OSError, match="network is unreachable"):
+        orders.load_again(ORDERS, manifest)
+
+    assert rows(orders) == []
+
+
 def test_fewer_records_than_the_manifest_says_are_refused(orders: Warehouse) -> None:
     manifest = orders.batches.land(ORDERS, "id,v,ver\n1,a,1\n")
     lying = replace(manifest, parts=(replace(manifest.parts[0], rows=2),))
@@ -357,11 +379,15 @@ class Pooled:
 
 def test_one_pooled_connection_serves_one_load_after_the_other(orders: Warehouse) -> None:
     connection = orders.connect()
+    strict = LoadSpec(table="orders", unique_key="id", version="ver", checks=[{"row_count": 9}])
 
     for number in range(3):
         orders.load(ORDERS, f"id,v,ver\n{number},a,1\n", connect=lambda: Pooled(connection))
+        orders.load(ORDERS, f"id,v,ver\n{number},b,2\n", connect=lambda: Pooled(connection), dry_run=True)
         with pytest.raises(BadRowError):
             orders.load(ORDERS, "id,v,ver\nx,a,1\n", connect=lambda: Pooled(connection))
+        with pytest.raises(GateClosedError):
+            orders.load(strict, "id,v,ver\n1,z,9\n", connect=lambda: Pooled(connection))
 
     assert len(rows(orders)) == 3
     cursor = connection.cursor()
@@ -401,7 +427,8 @@ def test_a_server_that_cannot_be_reached_is_an_error_of_ours(orders: Warehouse, 
 
 def test_a_connection_that_is_killed_is_retryable_and_leaves_nothing(orders: Warehouse) -> None:
     orders.sql(
-        "CREATE FUNCTION suicide() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN new; END $$"
+        "CREATE FUNCTION suicide() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN new; END $$"
     )
     orders.sql("CREATE TRIGGER suicide BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION suicide()")
 

@@ -78,21 +78,40 @@ def test_versions_of_several_columns_are_compared_one_after_the_other(
     assert rows(warehouse)[0] == (1, 2, 1, "winner")
 
 
-def test_a_key_equal_but_written_otherwise_ends_the_same_in_any_order(warehouse: Warehouse) -> None:
-    spec = LoadSpec(table="orders", unique_key="id", version="ver")
-    seen = []
-    for turn, order in enumerate((["1.0,a", "1.00,a"], ["1.00,a", "1.0,a"])):
-        warehouse.sql("DROP TABLE IF EXISTS orders")
-        warehouse.sql("CREATE TABLE orders (id numeric PRIMARY KEY, v text, ver int)")
-        for line in order:
-            warehouse.load(spec, f"id,v,ver\n{line},1\n")
-        before = warehouse.physical("orders")
-        for line in order:
-            assert warehouse.load(spec, f"id,v,ver\n{line},1\n").effects.touched == 0, turn
-        assert warehouse.physical("orders") == before
-        seen.append(warehouse.sql("SELECT id::text, v, ver FROM orders"))
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("numeric", ("1.0", "1.00")),
+        ("float8", ("0", "-0")),
+        ("interval", ("1 day", "24:00:00")),
+        ("jsonb", ('"{""a"": 1}"', '"{""a"": 1.0}"')),
+        ("citext", ("abc", "ABC")),
+        ("numeric[]", ("{1.0}", "{1.00}")),
+        ("char(3)", ("a", '"a "')),
+    ],
+)
+@pytest.mark.parametrize("role", ["id", "ver", "v"])
+def test_values_equal_but_written_otherwise_end_the_same_in_any_order(
+    warehouse: Warehouse, kind: str, values: tuple[str, str], role: str
+) -> None:
+    warehouse.sql("CREATE EXTENSION IF NOT EXISTS citext")
+    lines = [",".join(value if name == role else "1" for name in ("id", "ver", "v")) for value in values]
+    ends = []
+    for turn, order in enumerate((lines, lines[::-1], None)):
+        table = f"orders_{turn}"
+        types = [f"{name} {kind if name == role else 'int'}" for name in ("id", "ver", "v")]
+        warehouse.sql(f"CREATE TABLE {table} ({', '.join(types)}, PRIMARY KEY (id))")
+        spec = LoadSpec(table=table, unique_key="id", version="ver")
+        texts = [f"id,ver,v\n{line}\n" for line in order or ()] or ["id,ver,v\n" + "\n".join(lines) + "\n"]
+        for text in texts:
+            warehouse.load(spec, text)
+        before = warehouse.physical(table)
+        for text in texts:
+            assert warehouse.load(spec, text).effects.touched == 0
+        assert warehouse.physical(table) == before
+        ends.append(warehouse.sql(f"SELECT id::text, ver::text, v::text FROM {table}"))
 
-    assert seen[0] == seen[1]
+    assert ends[0] == ends[1] == ends[2]
 
 
 def test_without_version_a_key_written_otherwise_settles(warehouse: Warehouse) -> None:
@@ -101,6 +120,23 @@ def test_without_version_a_key_written_otherwise_settles(warehouse: Warehouse) -
 
     assert warehouse.load(UNVERSIONED, "id,v\n1.00,a\n", revision=2).effects == Effects(updated=1)
     assert warehouse.load(UNVERSIONED, "id,v\n1.00,a\n", revision=2).effects == Effects(unchanged=1)
+
+
+def test_a_version_may_be_part_of_the_key(warehouse: Warehouse) -> None:
+    warehouse.sql("CREATE TABLE orders (id int, ver int, v text, PRIMARY KEY (id, ver))")
+    spec = LoadSpec(table="orders", unique_key=["id", "ver"], version=["ver"])
+
+    assert warehouse.load(spec, "id,ver,v\n1,1,a\n1,2,b\n").effects == Effects(inserted=2)
+    assert warehouse.load(spec, "id,ver,v\n1,1,b\n1,2,a\n").effects == Effects(updated=1, stale=1)
+
+
+def test_a_null_version_where_the_target_allows_none_never_wins(warehouse: Warehouse) -> None:
+    warehouse.sql("CREATE TABLE orders (id int PRIMARY KEY, v text, ver int NOT NULL)")
+    warehouse.load(ORDERS, "id,v,ver\n1,a,1\n")
+
+    assert warehouse.load(ORDERS, "id,v,ver\n1,z,\n").effects == Effects(stale=1)
+    with pytest.raises(ConstraintError, match="null value in column"):
+        warehouse.load(ORDERS, "id,v,ver\n2,z,\n")
 
 
 def test_a_table_of_nothing_but_keys(warehouse: Warehouse) -> None:
@@ -182,7 +218,7 @@ def test_keys_that_the_target_holds_twice_are_refused(warehouse: Warehouse) -> N
         warehouse.load(ORDERS, "id,v,ver\n1,c,3\n2,z,9\n")
 
     assert caught.value.count == 1
-    assert "nothing loaded" in str(caught.value)
+    assert "nothing" in str(caught.value)
     assert warehouse.physical("orders") == before
 
 
@@ -318,6 +354,40 @@ def test_names_are_quoted_exactly_once(warehouse: Warehouse, name: str) -> None:
     assert warehouse.validate(spec, warehouse.batches.land(spec, text)).state is State.VALIDATED
 
 
+def test_a_temporary_table_of_the_same_name_is_not_the_target(warehouse: Warehouse) -> None:
+    warehouse.sql("CREATE TABLE orders (id int PRIMARY KEY)")
+
+    def connect() -> Any:
+        connection = warehouse.connect()
+        connection.cursor().execute("CREATE TEMPORARY TABLE orders (other text)")
+        connection.commit()
+        return connection
+
+    assert warehouse.load(UNVERSIONED, "id\n1\n", connect=connect).effects == Effects(inserted=1)
+
+
+def test_rows_that_a_policy_hides_are_not_overwritten(warehouse: Warehouse, database: str) -> None:
+    role = f"tenant_{database.rpartition('/')[2]}"
+    warehouse.sql("CREATE TABLE orders (id int PRIMARY KEY, v text, ver int)")
+    warehouse.sql("INSERT INTO orders VALUES (1, 'hidden', 1)")
+    warehouse.sql(
+        f"CREATE ROLE {role} LOGIN; GRANT ALL ON orders TO {role}; "
+        f"CREATE SCHEMA airflow_idempotent AUTHORIZATION {role}; "
+        "ALTER TABLE orders ENABLE ROW LEVEL SECURITY; "
+        "CREATE POLICY mine ON orders USING (id > 1) WITH CHECK (id > 0)"
+    )
+    with opening(DRIVERS[0], database.replace("postgres@", f"{role}@")) as connect:
+        tenant = Warehouse(connect)
+        assert tenant.load(ORDERS, "id,v,ver\n2,mine,1\n").effects == Effects(inserted=1)
+        with pytest.raises(ConstraintError):
+            tenant.load(ORDERS, "id,v,ver\n1,seen,2\n")
+        with pytest.raises((ConstraintError, DatabaseError), match="row-level security"):
+            tenant.load(ORDERS, "id,v,ver\n0,seen,2\n")
+
+    assert rows(warehouse) == [(1, "hidden", 1), (2, "mine", 1)]
+    warehouse.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
+
+
 def test_columns_that_differ_by_case_only_are_two(warehouse: Warehouse) -> None:
     warehouse.sql('CREATE TABLE orders ("Id" int PRIMARY KEY, id int, v text)')
 
@@ -392,7 +462,7 @@ def test_a_partition_column_that_is_no_time_is_refused(warehouse: Warehouse, kin
     warehouse.sql(f"CREATE TABLE orders (id int PRIMARY KEY, d {kind})")
     spec = LoadSpec(table="orders", unique_key="id", event_time="d")
 
-    with pytest.raises(SchemaDriftError, match="'d'.*date, timestamp or timestamptz"):
+    with pytest.raises(SchemaDriftError, match=r"'d'.*date, timestamp or timestamptz"):
         warehouse.load(spec, "id,d\n1,1\n")
 
 
@@ -505,8 +575,8 @@ def test_a_load_of_one_partition_visits_one_child(warehouse: Warehouse) -> None:
     warehouse.sql("CREATE TABLE locks (relation text)")
     warehouse.sql(
         "CREATE FUNCTION note_locks() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO locks "
-        "SELECT relation::regclass::text FROM pg_locks WHERE pid = pg_backend_pid() AND relation::regclass::text LIKE 'orders%';"
-        " RETURN NULL; END $$"
+        "SELECT relation::regclass::text FROM pg_locks WHERE pid = pg_backend_pid() "
+        "AND relation::regclass::text LIKE 'orders%'; RETURN NULL; END $$"
     )
     warehouse.sql("CREATE TRIGGER note AFTER INSERT ON orders FOR EACH STATEMENT EXECUTE FUNCTION note_locks()")
     spec = LoadSpec(table="orders", unique_key=["id", "d"], partition_by={"column": "d"})

@@ -18,13 +18,13 @@ from tests.cli_fixtures import Command
 
 HEAVY = {"airflow", "fsspec", "jinja2", "psycopg", "psycopg2", "pydantic", "rich", "sqlalchemy", "sqlglot", "yaml"}
 DATABASE = {"ConnectionLostError", "DatabaseError", "LockTimeoutError", "ServerBusyError", "SourceUnavailableError"}
-DATABASE |= {"StatementTimeoutError", "UnreachableError"}
+DATABASE |= {"SourceQueryError", "StatementTimeoutError", "UnreachableError"}
 USAGE = {"ArgumentsError", "DuplicateTableError", "NoPartitionError", "OutOfRangeError", "ParamsError", "RangeError"}
 USAGE |= {"SpecError", "TargetMissingError", "UsageError"}
 FINDINGS = {
     "BadFileError", "BadRowError", "BatchDamagedError", "ConstraintError", "FileChangingError", "GateClosedError",
     "ManifestError", "NullKeyError", "PrecisionError", "RepeatedKeyError", "SchemaDriftError", "SourceChangedError",
-    "SourceMissingError", "SourceQueryError", "SpecChangedError",
+    "SourceMissingError", "SpecChangedError",
 }  # fmt: skip
 KINDS = [
     kind for kind in vars(errors).values()

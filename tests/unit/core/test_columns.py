@@ -62,7 +62,12 @@ def test_columns_are_found_by_name_in_the_order_asked_for() -> None:
 
 @pytest.mark.parametrize(
     ("key", "unique"),
-    [(["order_id", "line"], True), (["line", "order_id"], True), (["order_id"], False), (["order_id", "line", "amount"], False)],
+    [
+        (["order_id", "line"], True),
+        (["line", "order_id"], True),
+        (["order_id"], False),
+        (["order_id", "line", "amount"], False),
+    ],
 )
 def test_a_key_is_unique_when_an_index_has_exactly_its_columns(key: list[str], unique: bool) -> None:
     assert SHAPE.is_unique(key) is unique

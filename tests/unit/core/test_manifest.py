@@ -169,7 +169,9 @@ def test_a_batch_says_which_landing_it_was(batch: str, revision: int) -> None:
     assert batch_of_folder(f"batch={batch}") == batch
 
 
-@pytest.mark.parametrize("name", ["batch=", "batch=20250501", "batch=20250501_1", "20250501_01", "batch=20250501_01x", "_tmp"])
+@pytest.mark.parametrize(
+    "name", ["batch=", "batch=20250501", "batch=20250501_1", "20250501_01", "batch=20250501_01x", "_tmp"]
+)
 def test_other_folders_hold_no_batch(name: str) -> None:
     assert batch_of_folder(name) is None
 

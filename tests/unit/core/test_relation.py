@@ -64,7 +64,7 @@ def test_another_default_schema_may_be_named() -> None:
     ],
 )
 def test_what_is_no_name_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a table name: write schema.table"):
+    with pytest.raises(ValueError, match="is not a table name: write"):
         Relation.parse(text)
 
 

@@ -60,7 +60,10 @@ def test_every_alias_is_a_check_that_exists(alias: str) -> None:
         ({5: 5}, "unknown check 5"),
         ({"row_count": {"mim": 1}}, "row_count: unknown option 'mim', did you mean 'min'?"),
         ({"row_count": {"min": 1, "columns": ["a"]}}, "row_count: unknown option 'columns'"),
-        ({"unique": {"column": ["a"]}}, "unique: columns: Field required; unknown option 'column', did you mean 'columns'?"),
+        (
+            {"unique": {"column": ["a"]}},
+            "unique: columns: Field required; unknown option 'column', did you mean 'columns'?",
+        ),
         ({"count": {"mim": 1}}, "count: unknown option 'mim', did you mean 'min'?"),
         ({"unique": {"columns": ["a"], "severity": "warning"}}, "unique: severity: Input should be 'warn' or 'error'"),
         ({"unique": 5}, "unique: columns: must be a list"),
@@ -89,5 +92,5 @@ def test_checks_are_a_list() -> None:
 
 @pytest.mark.parametrize("make", [lambda: Unique(columns=()), lambda: NotNull(columns=()), lambda: RowCount()])
 def test_a_check_of_nothing_is_refused_in_python_too(make: Any) -> None:
-    with pytest.raises(ValueError, match="at least one column|give min, max or equals"):
+    with pytest.raises(ValueError, match=r"at least one column|give min, max or equals"):
         make()

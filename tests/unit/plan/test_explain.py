@@ -1,0 +1,80 @@
+"""A spec in words: what is said follows from what is set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_idempotent.plan.explain import explain, inherited_options
+from airflow_idempotent.spec.fingerprint import fingerprint
+from airflow_idempotent.spec.table import TableSpec
+from tests.unit.spec.orders import COLUMNS, options, orders
+
+
+@pytest.mark.parametrize(
+    ("changes", "topic", "said"),
+    [
+        ({"description": "One row per order."}, "description", "One row per order."),
+        ({}, "dag", "analytics.orders, owner airflow; 3 retries, "),
+        ({"retries": 0, "pool": "p", "tags": ["a", "b"]}, "dag", "tags a, b, pool p; no retries;"),
+        ({"schedule": None}, "schedule", "None: runs are triggered by hand or by a backfill."),
+        ({}, "schedule", '@daily as CronDataIntervalTimetable("0 0 * * *", timezone="UTC")'),
+        ({"schedule": "5 6 * * *"}, "schedule", 'CronDataIntervalTimetable("5 6 * * *", timezone="UTC")'),
+        ({"schedule": "P1D"}, "schedule", "DeltaDataIntervalTimetable(P1D)"),
+        ({"catchup": False}, "schedule", "missed intervals are left out."),
+        ({}, "partitions", "One per day in UTC, the first is 2025-01-01 (half-open: 2025-01-01T00:00:00+00:00 <= t <"),
+        ({"end_date": "2025-02-01"}, "partitions", "the last is 2025-01-31; no column says where a row belongs."),
+        ({"event_time": "d"}, "partitions", "a row belongs where its d lies."),
+        ({"source": {"csv": {"null": "NULL"}}}, "source", "csv, utf-8, delimiter ',', NULL is unquoted 'NULL'"),
+        ({"landing": {"root": "/lake/"}}, "landing", "/lake/analytics.orders/partition=2025-01-01/batch=20250101_01/"),
+        ({"landing": {"on_source_change": "fail"}}, "landing", "Other content is refused;"),
+        ({}, "target", "must exist, since the spec has no columns"),
+        ({"columns": COLUMNS}, "target", "created with 4 columns when it does not exist"),
+        ({}, "key", "order_id: what tells which row is which."),
+        ({}, "conflict", "No version: the newest batch of a partition wins;"),
+        ({"version": ["a", "b"]}, "conflict", "a, b: the greatest wins, NULL is lowest;"),
+        ({}, "strategy", "merge: Insert new keys, replace rows whose version is older, leave everything else alone."),
+        ({"late_data": {"lookback": 2}}, "late data", "also reads the 2 partition(s) before its own again;"),
+        ({}, "bad data", "No check closes the gate."),
+        ({"checks": [{"unique": "a"}]}, "bad data", "Nothing is published unless all hold: unique(a)."),
+        ({"checks": [{"reconcile": "warn"}]}, "bad data", "No check closes the gate. Recorded only: reconcile."),
+        ({"on_empty": "skip"}, "empty partition", "Without input the partition is skipped"),
+        ({"on_schema_change": "ignore"}, "schema change", "are left out."),
+        ({"backfill": {"partitions_per_task": 31}}, "backfill", "31 partition(s) per task, at most 4 tasks"),
+    ],
+)
+def test_a_topic_follows_from_its_options(changes: dict[str, Any], topic: str, said: str) -> None:
+    assert said in explain(orders(**changes))[topic]
+
+
+def test_a_query_is_shown_on_one_line() -> None:
+    query = {"kind": "query", "sql": "select 1\n  where :start < :end", "conn_id": "shop"}
+    spec = TableSpec(**options() | {"source": query})
+
+    assert explain(spec)["source"] == "A query over connection shop: select 1 where :start < :end"
+
+
+def test_every_topic_is_one_paragraph_about_this_spec() -> None:
+    explanation = explain(orders(columns=COLUMNS, description="Orders."))
+
+    assert (explanation.table, explanation.fingerprint) == ("analytics.orders", fingerprint(orders(columns=COLUMNS)))
+    assert len({topic.name for topic in explanation.topics}) == len(explanation.topics) == 17
+    assert all(topic.text and len(topic.text.splitlines()) == 1 for topic in explanation.topics)
+
+
+def test_what_defaults_gave_is_marked_at_the_topic_it_is_about() -> None:
+    inherited = inherited_options(
+        {"retries": 1, "source": {"kind": "files", "csv": {"null": "-"}}, "landing": {"root": "/lake"}, "tags": ["a"]},
+        {"table": "t", "source": {"path": "x", "csv": {"quote": "'"}}, "tags": ["b"]},
+    )
+
+    assert inherited == ("retries", "source.kind", "source.csv.null", "landing")
+    marked = {topic.name: topic.inherited for topic in explain(orders(), inherited).topics if topic.inherited}
+    assert marked == {"dag": ("retries",), "source": ("source.kind", "source.csv.null"), "landing": ("landing",)}
+
+
+def test_every_option_is_explained_by_a_topic() -> None:
+    everything = explain(orders(description="x"), tuple(TableSpec.model_fields))
+
+    assert {option for topic in everything.topics for option in topic.inherited} == set(TableSpec.model_fields)
