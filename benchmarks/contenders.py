@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,8 @@ class Run:
     seconds: float
     peak_kb: int
     """Most memory it held at once; 0 where the system does not tell."""
+    cpu: float
+    """Processor seconds; the server's come on top."""
     output: str
 
     @property
@@ -67,7 +70,7 @@ def timed(command: Sequence[str | Path], *, folder: Path) -> Run:
     """
     peaks = [0]
     with tempfile.TemporaryFile() as out:
-        began = time.perf_counter()
+        cpu, began = cpu_of_children(), time.perf_counter()
         process = start(command, folder, out)
         watcher = threading.Thread(target=watch, args=(process, peaks))
         watcher.start()
@@ -78,13 +81,19 @@ def timed(command: Sequence[str | Path], *, folder: Path) -> Run:
         text = out.read().decode(errors="replace")
     if process.returncode:
         raise ContenderError(f"exit code {process.returncode}: {' '.join(map(str, command))}\n{text}")
-    return Run(seconds, max(peaks), text)
+    return Run(seconds, max(peaks), cpu_of_children() - cpu, text)
 
 
 def start(command: Sequence[str | Path], folder: Path, out: IO[bytes]) -> subprocess.Popen[bytes]:
     # Without .pyc files half a second of every start would be spent on compiling.
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+
+
+def cpu_of_children() -> float:
+    """Processor seconds of all processes that we started and that ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def watch(process: subprocess.Popen[bytes], peaks: list[int]) -> None:

@@ -30,6 +30,8 @@ class Figures:
     """Everything measured, by target, contender and phase."""
 
     seconds: dict[Key, list[float]] = field(default_factory=lambda: defaultdict(list))
+    cpu: dict[Key, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """Processor seconds of client and session: what the neighbours of a shared machine disturb less."""
     wal: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(list))
     touched: dict[Key, int] = field(default_factory=dict)
     steps: dict[Key, dict[str, float]] = field(default_factory=dict)
@@ -37,10 +39,6 @@ class Figures:
 
     def median(self, target: str, contender: str, phase: str) -> float:
         return statistics.median(self.seconds[target, contender, phase])
-
-    def best(self, target: str, contender: str, phase: str) -> float:
-        """The fastest turn, the one the neighbours disturbed least."""
-        return min(self.seconds[target, contender, phase])
 
     def last(self, target: str) -> str:
         """The last turn, in one line."""
@@ -117,9 +115,10 @@ class Bench:
         return self._turn(key, lambda: contenders.ours(self.warehouse.dsn(), PARTITION, self.folder / key[0], *words))
 
     def _turn(self, key: Key, load: Callable[[], Run]) -> Run:
-        before = self.warehouse.wal()
+        wal, cpu = self.warehouse.wal(), self.warehouse.cpu()
         run = load()
-        self.figures.wal[key].append(self.warehouse.wal() - before)
+        self.figures.wal[key].append(self.warehouse.wal() - wal)
+        self.figures.cpu[key].append(self.warehouse.cpu() - cpu + run.cpu)
         self.figures.seconds[key].append(run.seconds)
         return run
 

@@ -6,13 +6,14 @@ import datetime as dt
 import json
 import os
 import platform
+import statistics
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from measure import TARGETS, Figures
+from measure import TARGETS, Figures, Key
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
@@ -58,6 +59,7 @@ def as_json(figures: Figures, peaks: Mapping[int, float], found: Sequence[Goal])
         {
             **dict(zip(("target", "contender", "phase"), key, strict=True)),
             "seconds": [round(each, 3) for each in seconds],
+            "cpu_seconds": [round(each, 2) for each in figures.cpu[key]],
             "wal_bytes": figures.wal[key],
             "rows_touched": figures.touched.get(key),
             "steps": figures.steps.get(key, {}),
@@ -90,14 +92,16 @@ def goals(figures: Figures, peaks: Mapping[int, float], *, timed: bool) -> list[
 
 
 def times(figures: Figures) -> Table:
-    table = Table(title="Seconds of whole processes, medians (fastest)", title_justify="left", box=SIMPLE_HEAD)
-    for name in ("target", "load", "limit", "ours", "ours ÷ limit", "÷ our first"):
+    table = Table(title="Whole processes, medians (fastest)", title_justify="left", box=SIMPLE_HEAD)
+    for name in ("target", "load", "limit s", "ours s", "ours ÷ limit", "÷ our first", "CPU limit", "ours"):
         table.add_column(name, justify="left" if name in ("target", "load") else "right")
     for target in TARGETS:
+        first = _both(figures.seconds, target, "ours", "first")
         for phase in ("first", "rerun", "skip"):
-            theirs = _both(figures, target, "limit", phase if phase != "skip" else "")
-            mine, first = _both(figures, target, "ours", phase), _both(figures, target, "ours", "first")
-            table.add_row(target, phase, _shown(theirs), _shown(mine), _ratio(mine, theirs), _ratio(mine, first))
+            theirs, mine = (_both(figures.seconds, target, contender, phase) for contender in ("limit", "ours"))
+            cpu = (_both(figures.cpu, target, contender, phase) for contender in ("limit", "ours"))
+            ratios = _ratio(mine, theirs), _ratio(mine, first)
+            table.add_row(target, phase, _shown(theirs), _shown(mine), *ratios, *map(_shown, cpu))
         table.add_section()
     return table
 
@@ -105,9 +109,9 @@ def times(figures: Figures) -> Table:
 Pair = tuple[float, float] | None
 
 
-def _both(figures: Figures, target: str, contender: str, phase: str) -> Pair:
-    key = target, contender, phase
-    return (figures.median(*key), figures.best(*key)) if key in figures.seconds else None
+def _both(turns: Mapping[Key, list[float]], *key: str) -> Pair:
+    found = turns.get(key)
+    return (statistics.median(found), min(found)) if found else None
 
 
 def _shown(pair: Pair) -> str:

@@ -25,6 +25,8 @@ from airflow_idempotent.testing.postgres import embedded_postgres, postgres_bin
 
 ROOT = Path(__file__).parent.parent / ".bench"
 MEMORY_MB = (100, 1000)
+SETTINGS = {"autovacuum": "off"}
+"""Everything else as it comes; a vacuum in the middle of a turn would be luck."""
 
 
 def main() -> int:
@@ -34,7 +36,7 @@ def main() -> int:
     work.make()
     figures = Figures()
     load_before = report.load_average()
-    with embedded_postgres(durable=True) as server:
+    with embedded_postgres(SETTINGS, durable=True) as server:
         warehouse = Warehouse(server)
         bench = Bench(warehouse, postgres_bin() / "psql", work, ROOT, figures)
         try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,8 @@ where (p.place, p.writer::text, p.locker::text) is distinct from (o.ctid, o.xmin
 """
 
 SETTINGS = ["server_version", "shared_buffers", "max_wal_size", "fsync", "synchronous_commit", "data_checksums"]
+
+SETTLE_S = 0.1
 
 Image = tuple[Any, ...]
 """Rows and digests of the table, whatever the order of its rows."""
@@ -90,6 +94,14 @@ class Warehouse:
         with self.session("postgres") as db:
             return int(db.execute("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()[0])
 
+    def cpu(self) -> float:
+        """Processor seconds of all sessions that ended; 0 where the system does not tell."""
+        with self.session("postgres") as db, suppress(OSError):
+            server = _stat(db.info.backend_pid)[0]
+            time.sleep(SETTLE_S)  # the last client is gone before its session is
+            return sum(_stat(server)[12:14]) / os.sysconf("SC_CLK_TCK")
+        return 0.0
+
     def image(self, database: str = BENCH) -> Image:
         with self.session(database) as db:
             return db.execute(IMAGE).fetchone()
@@ -102,3 +114,8 @@ class Warehouse:
             db.execute(REMEMBER)
             yield counted
             counted.append(db.execute(TOUCHED).fetchone()[0])
+
+
+def _stat(pid: int) -> list[int]:
+    """What Linux says of a process: first its parent; 12 and 13 are the times of its ended children."""
+    return [int(word) for word in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1:16]]

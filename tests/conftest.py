@@ -23,9 +23,6 @@ TESTS = Path(__file__).parent
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden/ anew instead of comparing")
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--cases", action="append", metavar="PATH", help="file of acceptance cases for tests/cases; may be repeated"
     )

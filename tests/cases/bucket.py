@@ -118,6 +118,6 @@ def know_bucket() -> None:
     try:
         from airflow.sdk.io import attach  # noqa: TID251, Airflow 3
     except ImportError:
-        from airflow.io import attach
+        from airflow.io.store import attach
     register_implementation("bucket", Bucket, clobber=True)
     attach("bucket", fs=Bucket())

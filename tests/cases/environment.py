@@ -15,7 +15,7 @@ if "AIRFLOW__CORE__UNIT_TEST_MODE" not in os.environ:
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__CORE__UNIT_TEST_MODE": "True",
             "AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS": "False",
-            "AIRFLOW__LOGGING__LOGGING_LEVEL": "CRITICAL",
+            "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
             # The unit test configuration of Airflow 3 hides that a cron text has no data interval.
             "AIRFLOW__SCHEDULER__CREATE_CRON_DATA_INTERVALS": "False",
         }

@@ -20,7 +20,7 @@ OURS = (AirflowFailException, AirflowSkipException, IdempotentError, NoDagError)
 """What an operator may raise: text of ours, never an error of a driver as it is."""
 
 
-class Broken(AssertionError):
+class Broken(AssertionError):  # noqa: N818, said of a case
     """A case does not hold."""
 
 

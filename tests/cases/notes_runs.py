@@ -96,10 +96,12 @@ def nothing_left_behind(world: World, done: Sequence[Done]) -> None:
     if "pool" not in world.memory:
         return  # the stand-in cannot be asked
     query = "select name, setting from pg_settings where name in ('TimeZone', 'work_mem', 'lock_timeout') order by 1"
-    direct = World(world.case, world.dsn, world.folder).sql(query)
     pooled = World(world.case, world.memory["pool"], world.folder)
-    equal(pooled.sql(query), direct)
-    equal(pooled.sql("select relname from pg_class where relpersistence = 't' and relname like 'idem%'"), [])
+    try:
+        equal(pooled.sql(query), world.sql(query))
+        equal(pooled.sql("select relname from pg_class where relpersistence = 't' and relname like 'idem%'"), [])
+    finally:
+        pooled.sessions["own"].close()
 
 
 def orphan_was_waited_for(world: World, done: Sequence[Done]) -> None:

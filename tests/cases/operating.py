@@ -18,7 +18,7 @@ from tests.cases.wiring import watching
 from tests.cases.words import instant
 from tests.cases.world import World
 
-SCALED = 24
+SCALED = 16
 """Runs of a large backfill that are really done, spread over its range."""
 
 LEAVES = """
@@ -87,7 +87,9 @@ def edit_spec_mid_run(world: World, step: Step) -> None:
     [planned] = table.plan(run)
     next(table.operators(planned)).execute(dict(run))
     tasks = sorted(table.dag.task_ids)
-    renamed = [{**column, "name": "w" if column["name"] == "v" else column["name"]} for column in table.words["columns"]]
+    renamed = [
+        {**column, "name": "w" if column["name"] == "v" else column["name"]} for column in table.words["columns"]
+    ]
     table.change(columns=renamed, checks=[{"row_count": {"min": 1}}])
     world.memory["run"] = (run, planned)
     assert sorted(table.dag.task_ids) == tasks, "task ids depend on options"

@@ -62,7 +62,7 @@ def reset_target(world: World, step: Step) -> None:
     """All tables as they were at first; how they ended before is remembered."""
     world.memory.setdefault("ends", []).append(world.rows())
     for name in world.rows():
-        world.execute(f'truncate {name}; insert into {name} overriding system value select * from {kept_copy(name)}')
+        world.execute(f"truncate {name}; insert into {name} overriding system value select * from {kept_copy(name)}")
 
 
 def _lacking_in_concurrent(step: Step) -> Iterator[Lack]:

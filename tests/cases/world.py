@@ -13,6 +13,7 @@ from importlib import import_module
 from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
+from threading import Lock
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -50,6 +51,7 @@ class World:
     memory: dict[str, Any] = field(default_factory=dict)
     """What one step leaves for a later one or for the notes, by name."""
     _conn_ids: dict[str, str] = field(default_factory=dict)
+    _lock: Any = field(default_factory=Lock)
 
     # --- the database ------------------------------------------------------------------------------
 
@@ -59,15 +61,24 @@ class World:
         connection.autocommit = True
         return connection
 
+    @contextmanager
+    def cursor(self) -> Iterator[Any]:
+        """A cursor of the case's own connection, for one thread at a time."""
+        with self._lock:
+            if "own" not in self.sessions:
+                self.sessions["own"] = self.connect()
+            with self.sessions["own"].cursor() as cursor:
+                yield cursor
+
     def execute(self, script: str) -> None:
         """Run a script of statements."""
-        with closing(self.connect()) as connection:
-            connection.cursor().execute(script)
+        with self.cursor() as cursor:
+            cursor.execute(script)
 
     def sql(self, query: str) -> list[Row]:
         """The rows of a query, every value as PostgreSQL writes it."""
         statement, data = f"COPY ({query.strip().rstrip(';')}) TO STDOUT", io.BytesIO()
-        with closing(self.connect()) as connection, connection.cursor() as cursor:
+        with self.cursor() as cursor:
             if hasattr(cursor, "copy_expert"):
                 cursor.copy_expert(statement, data)
             else:
@@ -115,7 +126,10 @@ class World:
 
     def lead_by_default(self, name: str, role: str) -> None:
         """Let the connection of steps that ask for none be one of that role."""
-        self.lead(name, urlunsplit(urlsplit(self.dsn)._replace(netloc=f"{role}@{urlsplit(self.dsn).netloc.rpartition('@')[2]}")))
+        self.lead(
+            name,
+            urlunsplit(urlsplit(self.dsn)._replace(netloc=f"{role}@{urlsplit(self.dsn).netloc.rpartition('@')[2]}")),
+        )
         self._conn_ids[""] = name
 
     # --- files -------------------------------------------------------------------------------------
@@ -147,14 +161,15 @@ def world_of(case: Case, dsn: str, folder: Path) -> Iterator[World]:
     for name, content in case.files.items():
         world.write(name, content)
     if case.sql:
-        world.execute(case.sql)
+        with closing(world.connect()) as connection:  # what it sets for the database holds for later ones
+            connection.cursor().execute(case.sql)
     try:
         yield world
     finally:
-        for session in world.sessions.values():
-            session.close()
         for end in reversed(world.at_end):
             end()
+        for session in world.sessions.values():
+            session.close()
 
 
 def _value(text: str) -> str | None:

@@ -167,19 +167,22 @@ def test_a_day_is_as_long_as_its_clock_makes_it(zone: str, day: str, length: flo
 
 
 @pytest.mark.parametrize(
-    ("zone", "day", "start"),
+    ("zone", "day", "start", "shown"),
     [
-        ("Africa/Cairo", "2023-04-28", utc(2023, 4, 27, 22)),
-        ("America/Sao_Paulo", "2017-10-15", utc(2017, 10, 15, 3)),
-        ("America/Asuncion", "2023-10-01", utc(2023, 10, 1, 4)),
-        ("Asia/Beirut", "2025-03-30", utc(2025, 3, 29, 22)),
+        ("Africa/Cairo", "2023-04-28", utc(2023, 4, 27, 22), "01:00"),
+        ("America/Sao_Paulo", "2017-10-15", utc(2017, 10, 15, 3), "01:00"),
+        ("America/Asuncion", "2023-10-01", utc(2023, 10, 1, 4), "01:00"),
+        ("Asia/Beirut", "2025-03-30", utc(2025, 3, 29, 22), "01:00"),
+        ("America/Toronto", "1919-03-31", utc(1919, 3, 31, 4, 30), "00:30"),  # put forward at 23:30
     ],
 )
-def test_a_day_whose_midnight_does_not_exist_begins_when_the_day_does(zone: str, day: str, start: datetime) -> None:
+def test_a_day_whose_midnight_does_not_exist_begins_when_the_day_does(
+    zone: str, day: str, start: datetime, shown: str
+) -> None:
     found = Grain.DAY.parse(day, zone)
 
     assert found.start == start
-    assert found.start.astimezone(ZoneInfo(zone)).strftime("%Y-%m-%d %H") == f"{day} 01"
+    assert found.start.astimezone(ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M") == f"{day} {shown}"
     assert Grain.DAY.partition(start - timedelta(microseconds=1), zone).end == start
 
 
@@ -336,6 +339,7 @@ def test_the_partitions_of_a_range_leave_no_gap_and_do_not_overlap(
     assert found[-1].start < end <= found[-1].end
     assert all(before.end == after.start for before, after in pairwise(found))
     assert len({item.key for item in found}) == len(found)
+    assert sorted(found) == found
 
 
 @given(INSTANTS, grains, zones)

@@ -209,6 +209,8 @@ def test_what_is_no_range_is_refused_even_with_a_logical_date(facts: dict[str, A
         resolve(orders(), run(**{"logical_date": utc(2025, 5, 1), **facts}))
 
     assert refused.value.reason == reason
+    assert refused.value.from_date == str(facts.get("from_date", ""))
+    assert refused.value.to_date == str(facts.get("to_date", ""))
 
 
 @pytest.mark.parametrize(

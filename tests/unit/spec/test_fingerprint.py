@@ -106,6 +106,23 @@ def test_the_fingerprint_changes_with_what_an_option_means_for_rows(option: str,
     assert (SAME if fingerprint(after) == fingerprint(before) else DIFFERENT) == meaning
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ({"row_count": {"min": 1}}, {"row_count": {"min": 2}}, False),
+        ({"row_count": {"min": 1}}, {"row_count": {"max": 1}}, False),
+        ({"row_count": {"min": 1}}, {"row_count": {"min": 1, "severity": "warn"}}, False),
+        ({"unique": ["a"]}, {"unique": ["a", "b"]}, False),
+        ({"unique": ["a"]}, {"not_null": ["a"]}, False),
+        ({"unique": ["a"]}, {"unique": {"columns": ["a"], "severity": "error"}}, True),
+        ({"unique": ["a"]}, {"unique_check": "a"}, True),
+        ("reconcile", {"reconcile": "error"}, True),
+    ],
+)
+def test_a_check_means_what_its_options_say_however_it_is_written(one: Any, other: Any, same: bool) -> None:
+    assert (fingerprint(orders(checks=[one])) == fingerprint(orders(checks=[other]))) is same
+
+
 def leaves(annotation: Any, path: str) -> Iterator[tuple[str, Any]]:
     """Every option below a type, by its dotted name; unions of models by their kinds."""
     models = [item for item in (annotation, *every_argument(annotation)) if is_model(item)]

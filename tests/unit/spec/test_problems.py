@@ -139,6 +139,7 @@ def test_a_problem_is_told_with_its_path_and_what_was_meant(changes: dict[str, A
         ({"unique_key": [5]}, "unique_key.0", "valid string"),
         ({"columns": [{"name": "a"}]}, "columns.0.data_type", "required"),
         ({"columns": [{"name": "", "data_type": "int"}]}, "columns.0.name", "at least 1 character"),
+        ({"columns": [{"name": "a", "data_type": ""}]}, "columns.0.data_type", "at least 1 character"),
         (
             {"columns": [{"name": "a", "data_type": "int", "constraints": ["notnull"]}]},
             "columns.0.constraints.0",
