@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
@@ -35,6 +36,12 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 Problem = tuple[str, str]
 
 
+# Words that may follow a type in SQL, and would be lost when the table is created.
+_NO_TYPE = re.compile(
+    r"\b(default|primary|unique|references|check|collate|generated|not|null|constraint)\b|;", re.IGNORECASE
+)
+
+
 class ColumnSpec(Model):
     """One column, laid out as in a dbt schema.yml."""
 
@@ -42,6 +49,15 @@ class ColumnSpec(Model):
     data_type: str = Field(min_length=1, description="PostgreSQL type, e.g. bigint, numeric(12,2), timestamptz.")
     constraints: tuple[Literal["not_null"], ...] = Field((), description="not_null; key columns have it anyway.")
     description: str = Field("", description="For readers of the spec; not put into the database.")
+
+    @field_validator("data_type")
+    @classmethod
+    def _a_type_alone(cls, value: str) -> str:
+        if found := _NO_TYPE.search(value):
+            raise ValueError(
+                f"{found[0].lower()!r} is no part of a type; the only constraint is 'constraints: [not_null]'"
+            )
+        return value
 
 
 class PartitionBy(Model):

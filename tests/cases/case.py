@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ FOLDER = Path(__file__).parent
 OWN = (FOLDER / "cases.yaml", FOLDER / "extra.yaml")
 """Our copy of the acceptance cases, and those that say the same of what exists already."""
 
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Row = tuple[str | None, ...]
 Step = Mapping[str, Any]
 
@@ -47,7 +49,7 @@ def load_cases(path: Path) -> list[Case]:
     Raises:
         ValueError: the file has another format, or two cases of one id.
     """
-    values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    values = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     if not isinstance(values, Mapping) or values.get("format") != FORMAT:
         raise ValueError(f"{path}: no cases of format {FORMAT}")
     cases = [_case(entry) for entry in values["cases"]]
@@ -57,6 +59,7 @@ def load_cases(path: Path) -> list[Case]:
     return cases
 
 
+@cache
 def own_cases() -> dict[str, Case]:
     """The cases of this folder by their ids."""
     return {case.id: case for path in OWN for case in load_cases(path)}

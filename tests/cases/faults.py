@@ -21,6 +21,10 @@ Fault = Callable[[World, Step, Work], None]
 PATIENCE = 20.0
 """Seconds to wait for something that must happen."""
 
+WAITING = """
+    select pid, application_name from pg_stat_activity
+    where wait_event_type = 'Lock' and wait_event = 'relation' and datname = current_database()
+"""
 COUNTED = ("first", "second", "third", "fourth", "fifth")
 
 
@@ -136,8 +140,7 @@ def _kill_while_writing(world: World, step: Step, work: Work) -> None:
     obstacle = world.sessions["obstacle"] = world.connect()
     obstacle.cursor().execute(f"begin; lock table {step['target']} in share mode")
     pid = fork(work)
-    waiting = "select pid, application_name from pg_stat_activity where wait_event_type = 'Lock' and wait_event = 'relation' and datname = current_database()"
-    [(orphan, name)] = wait_for(lambda: world.sql(waiting), "the worker's backend to reach the table")
+    [(orphan, name)] = wait_for(lambda: world.sql(WAITING), "the worker's backend to reach the table")
     os.kill(pid, signal.SIGKILL)
     world.memory["orphan"] = (orphan, name)
     _was_killed(pid)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 
 from tests.cases import notes_files, notes_loads, notes_runs
 from tests.cases.case import Case, own_cases
@@ -16,9 +15,4 @@ MAY_FAIL: Mapping[str, Sequence[int]] = {"T01": (1,)}
 def note_of(case: Case) -> Note | None:
     """What to ask after the case. For a case of another file only when it is one of ours, word by word."""
     found = (notes_loads.NOTES | notes_files.NOTES | notes_runs.NOTES).get(case.id)
-    return found if found and _own().get(case.id) == case else None
-
-
-@cache
-def _own() -> dict[str, Case]:
-    return own_cases()
+    return found if found and own_cases().get(case.id) == case else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from airflow_idempotent.errors import BadFileError
 from airflow_idempotent.landing.paths import clean_name
 from tests.cases.landings import left_over, whole_batches
-from tests.cases.noting import Note, equal, refusal, says
+from tests.cases.noting import Note, equal, refusal, run, says
 from tests.cases.verdict import Done
 from tests.cases.world import World
 
@@ -74,7 +74,7 @@ def replaced_as_a_whole(world: World, done: Sequence[Done]) -> None:
             continue
         raise AssertionError(f"{name!r} passes for the name of a source file")
     world.write("a\x07.csv", "id\n1\n")
-    assert "control characters" in refusal(world, {"op": "land", "file": "a\x07.csv"})
+    assert "control characters" in refusal(lambda: run(world, done[0].step, file="a\x07.csv"))
     Path(world.folder / "source" / "a\x07.csv").unlink()
 
 

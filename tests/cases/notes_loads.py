@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.cases.faults import wait_for
-from tests.cases.noting import Note, effects, equal, refusal, says
-from tests.cases.operations import OPERATIONS
+from tests.cases.noting import Note, effects, equal, refusal, run, says
 from tests.cases.setups import batch_texts
 from tests.cases.verdict import Done
 from tests.cases.world import World
@@ -38,7 +37,7 @@ def no_sequence_is_burnt(world: World, done: Sequence[Done]) -> None:
 
 def quoted_once(world: World, done: Sequence[Done]) -> None:
     effects(done[0], inserted=1, updated=1)
-    text = refusal(world, {**done[1].step, "checks": [{"count": 3}, {"unique": ["no such"]}]})
+    text = refusal(lambda: run(world, done[1].step, checks=[{"count": 3}, {"unique": ["no such"]}]))
     assert '"Sales-2024".Order' in text, text  # as the table is named in a spec, not in SQL
     assert '""' not in text, text
 
@@ -50,13 +49,13 @@ def long_names(world: World, done: Sequence[Done]) -> None:
 
 
 def no_folding(world: World, done: Sequence[Done]) -> None:
-    text = refusal(world, {**done[0].step, "keys": ["ID"]})
+    text = refusal(lambda: run(world, done[0].step, keys=["ID"]))
     assert "Id, id, v" in text, text
 
 
 def the_right_schema(world: World, done: Sequence[Done]) -> None:
     world.write("extra.csv", "id,v,extra\n1,new,7\n")
-    OPERATIONS["stage_merge"].run(world, {**done[0].step, "file": "extra.csv"})
+    run(world, done[0].step, file="extra.csv")
     equal(world.value("select extra from mart.orders"), "7")
 
 
@@ -108,7 +107,7 @@ def nulls_are_equal(world: World, done: Sequence[Done]) -> None:
 def one_leaf(world: World, done: Sequence[Done]) -> None:
     query = "select sum(seq_scan + coalesce(idx_scan, 0)) from pg_stat_user_tables where relname = "
     before = [world.value(f"{query} '{leaf}'") for leaf in ("tgt_1", "tgt_2")]
-    OPERATIONS["validate"].run(world, done[0].step)
+    run(world, done[0].step)
     assert wait_for(lambda: world.value(f"{query} 'tgt_1'") != before[0], "the statistics of the check")
     equal(world.value(f"{query} 'tgt_2'"), before[1])
 

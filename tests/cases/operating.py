@@ -12,9 +12,10 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_idempotent import StageMergeOperator
 from tests.cases.case import Step
+from tests.cases.concurrency import may_run_operators
 from tests.cases.contexts import context
 from tests.cases.factory import Daily, daily, days
-from tests.cases.wiring import watching
+from tests.cases.wiring import watching, wrapping
 from tests.cases.words import instant
 from tests.cases.world import World
 
@@ -44,7 +45,7 @@ def backfill(world: World, step: Step) -> dict[str, Any]:
     whole = table.plan(table.manual(None, {"from_date": str(first), "to_date": str(last + timedelta(days=1))}))
     chosen = days(first, last, min(SCALED, int(step.get("runs", SCALED))))
     table.run(_backfill_run(chosen[0]))
-    with ThreadPoolExecutor(int(step.get("parallel", 1))) as pool:
+    with ThreadPoolExecutor(int(step.get("parallel", 1)), initializer=may_run_operators) as pool:
         done = [pool.submit(copy_context().run, _day, table, day) for day in chosen[1:]]
         leaves = [future.result() for future in done]
     planned = sum(map(len, whole))
@@ -60,8 +61,6 @@ def _day(table: Daily, day: date) -> int:
         if what == "before COMMIT" and backend:
             [(_, leaves)] = table.world.sql(LEAVES.format(pid=backend[-1].info.backend_pid))
             locked.append(int(leaves or 0))
-
-    from tests.cases.wiring import wrapping
 
     def remember(connection: Any) -> Any:
         backend.append(connection)
@@ -102,10 +101,10 @@ def finish_run(world: World, step: Step) -> str:
         try:
             operator.execute(dict(run))
         except AirflowFailException as stopped:
-            assert "spec changed" in str(stopped), stopped
             world.memory["stopped"] = str(stopped)
         else:
             raise AssertionError("a task of the old plan went on under the new spec")
+        assert "spec changed" in world.memory["stopped"], world.memory["stopped"]
     assert not world.rows(), "something was written under another spec than planned"
     world.folder.joinpath("days", "2024-05-01", "rows.csv").write_text("d,id,w\n2024-05-01,1,x\n")
     table.run(run)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from random import Random
 from typing import Any
 
@@ -17,7 +16,7 @@ SESSIONS, BATCHES, KEYS, ROWS = 8, 3, 2000, 500
 
 @dataclass(frozen=True)
 class Setup:
-    """``before`` prepares the world, ``table`` are options of the factory's table, ``steps`` take the place of the case's."""
+    """``before`` prepares the world, ``table`` are options of the factory's table, ``steps`` stand for the case's."""
 
     before: Callable[[World], None] | None = None
     table: dict[str, Any] | None = None
@@ -26,13 +25,8 @@ class Setup:
 
 def setup_of(case: Case) -> Setup | None:
     """The setup of a case of this folder, also when it is read from another file."""
-    own = _own().get(case.id)
+    own = own_cases().get(case.id)
     return SETUPS.get(case.id) if own and own.steps == case.steps else None
-
-
-@cache
-def _own() -> dict[str, Case]:
-    return own_cases()
 
 
 def prepare(world: World) -> None:

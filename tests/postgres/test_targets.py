@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from airflow_idempotent.core.step import Effects, State
+from airflow_idempotent.engine.states import partition_states
 from airflow_idempotent.errors import (
     ConstraintError,
     DatabaseError,
@@ -36,6 +41,25 @@ def orders(warehouse: Warehouse) -> Warehouse:
 
 def rows(warehouse: Warehouse, table: str = "orders") -> list[tuple[Any, ...]]:
     return warehouse.sql(f"SELECT * FROM {table} ORDER BY 1, 2")
+
+
+GRANTS = re.findall(r"```sql\n(.*?)```", (Path(__file__).parents[2] / "docs/grants.md").read_text(), re.DOTALL)
+"""To load a table, to make one, to read the ledger: as the page says."""
+
+
+@contextmanager
+def role_of(database: str, warehouse: Warehouse, grants: Sequence[str]) -> Iterator[Warehouse]:
+    """The database as a role sees it that may do nothing but what is granted to it."""
+    name = database.rpartition("/")[2]
+    role = f"role_{uuid4().hex[:12]}"
+    warehouse.sql(f"CREATE ROLE {role} LOGIN")
+    for text in grants:
+        for word, real in (("warehouse", name), ("loader", role), ("reader", role)):
+            text = re.sub(rf"\b{word}\b", real, text)
+        warehouse.sql(text)
+    with opening(DRIVERS[0], database.replace("postgres@", f"{role}@")) as connect:
+        yield Warehouse(connect, warehouse.batches)
+    warehouse.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
 
 
 # --- which row wins --------------------------------------------------------------------------------------------------
@@ -367,25 +391,20 @@ def test_a_temporary_table_of_the_same_name_is_not_the_target(warehouse: Warehou
 
 
 def test_rows_that_a_policy_hides_are_not_overwritten(warehouse: Warehouse, database: str) -> None:
-    role = f"tenant_{database.rpartition('/')[2]}"
-    warehouse.sql("CREATE TABLE orders (id int PRIMARY KEY, v text, ver int)")
-    warehouse.sql("INSERT INTO orders VALUES (1, 'hidden', 1)")
-    warehouse.sql(
-        f"CREATE ROLE {role} LOGIN; GRANT ALL ON orders TO {role}; "
-        f"CREATE SCHEMA airflow_idempotent AUTHORIZATION {role}; "
-        "ALTER TABLE orders ENABLE ROW LEVEL SECURITY; "
-        "CREATE POLICY mine ON orders USING (id > 1) WITH CHECK (id > 0)"
-    )
-    with opening(DRIVERS[0], database.replace("postgres@", f"{role}@")) as connect:
-        tenant = Warehouse(connect)
-        assert tenant.load(ORDERS, "id,v,ver\n2,mine,1\n").effects == Effects(inserted=1)
-        with pytest.raises(ConstraintError):
-            tenant.load(ORDERS, "id,v,ver\n1,seen,2\n")
-        with pytest.raises((ConstraintError, DatabaseError), match="row-level security"):
-            tenant.load(ORDERS, "id,v,ver\n0,seen,2\n")
+    warehouse.sql("CREATE SCHEMA analytics; CREATE TABLE analytics.orders (id int PRIMARY KEY, v text, ver int)")
+    warehouse.sql("INSERT INTO analytics.orders VALUES (1, 'hidden', 1)")
+    warehouse.sql("ALTER TABLE analytics.orders ENABLE ROW LEVEL SECURITY")
+    warehouse.sql("CREATE POLICY mine ON analytics.orders USING (id > 1) WITH CHECK (id > 0)")
+    spec = ORDERS.model_copy(update={"table": "analytics.orders"})
 
-    assert rows(warehouse) == [(1, "hidden", 1), (2, "mine", 1)]
-    warehouse.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
+    with role_of(database, warehouse, GRANTS[:1]) as tenant:
+        assert tenant.load(spec, "id,v,ver\n2,mine,1\n").effects == Effects(inserted=1)
+        with pytest.raises(ConstraintError, match="duplicate key"):
+            tenant.load(spec, "id,v,ver\n1,seen,2\n")
+        with pytest.raises(DatabaseError, match="row-level security"):
+            tenant.load(spec, "id,v,ver\n0,seen,2\n")
+
+    assert rows(warehouse, "analytics.orders") == [(1, "hidden", 1), (2, "mine", 1)]
 
 
 def test_columns_that_differ_by_case_only_are_two(warehouse: Warehouse) -> None:
@@ -613,38 +632,49 @@ def test_rows_that_a_trigger_drops_are_rejected(orders: Warehouse) -> None:
 
 
 @pytest.fixture
-def as_loader(orders: Warehouse, database: str, postgres_admin: Any) -> Iterator[Warehouse]:
-    """The database as a role sees it that may do nothing but what is granted to it."""
-    role = f"loader_{database.rpartition('/')[2]}"
-    orders.sql(f"CREATE ROLE {role} LOGIN")
-    orders.sql("CREATE SCHEMA airflow_idempotent")
-    orders.sql(f"GRANT USAGE, CREATE ON SCHEMA airflow_idempotent TO {role}")
-    orders.sql(f"GRANT SELECT, INSERT, UPDATE ON orders TO {role}")
-    with opening(DRIVERS[0], database.replace("postgres@", f"{role}@")) as connect:
-        yield Warehouse(connect, orders.batches)
-    orders.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
+def granted(warehouse: Warehouse) -> LoadSpec:
+    """The table that the page speaks of."""
+    warehouse.sql("REVOKE ALL ON SCHEMA public FROM PUBLIC; CREATE SCHEMA analytics")
+    warehouse.sql("CREATE TABLE analytics.orders (id int PRIMARY KEY, v text, ver int)")
+    return LoadSpec(table="analytics.orders", unique_key="id", version="ver", checks=[{"not_null": "v"}])
 
 
-def test_select_insert_update_on_the_table_and_the_ledgers_schema_are_enough(
-    as_loader: Warehouse, orders: Warehouse
+def test_what_the_page_grants_is_enough_to_load(warehouse: Warehouse, database: str, granted: LoadSpec) -> None:
+    manifest = warehouse.batches.land(granted, "id,v,ver\n1,a,1\n")
+
+    with role_of(database, warehouse, GRANTS[:1]) as loader:
+        assert loader.load_again(granted, manifest).effects == Effects(inserted=1)
+        assert loader.load_again(granted, manifest).effects == Effects(unchanged=1)
+        assert loader.validate(granted, manifest).state is State.VALIDATED
+        with pytest.raises(DatabaseError, match="permission denied for schema analytics"):
+            loader.load(made("analytics.plain"), "id,d\n1,2025-05-01\n")
+
+
+def made(table: str, **options: Any) -> LoadSpec:
+    columns = [{"name": "id", "data_type": "int"}, {"name": "d", "data_type": "date"}]
+    return LoadSpec(table=table, unique_key=["id", "d"], columns=columns, partition_by={"column": "d", **options})
+
+
+def test_what_the_page_grants_is_enough_to_make_tables(warehouse: Warehouse, database: str, granted: LoadSpec) -> None:
+    with role_of(database, warehouse, GRANTS[:2]) as loader:
+        for spec in (made("analytics.plain"), made("analytics.cut", declarative=True)):
+            assert loader.load(spec, "id,d\n1,2025-05-01\n").effects == Effects(inserted=1)
+
+
+def test_what_the_page_grants_is_enough_to_read_the_ledger(
+    warehouse: Warehouse, database: str, granted: LoadSpec
 ) -> None:
-    manifest = as_loader.batches.land(ORDERS, "id,v,ver\n1,a,1\n")
+    warehouse.load(granted, "id,v,ver\n1,a,1\n")
 
-    assert as_loader.load_again(ORDERS, manifest).effects == Effects(inserted=1)
-    assert as_loader.load_again(ORDERS, manifest).effects == Effects(unchanged=1)
-    assert as_loader.validate(ORDERS, manifest).state is State.VALIDATED
-    orders.sql("CREATE SCHEMA mine")
-    [(role,)] = as_loader.sql("SELECT current_user")
-    orders.sql(f"GRANT USAGE, CREATE ON SCHEMA mine TO {role}")
-    spec = LoadSpec(table="mine.orders", unique_key="id", columns=[{"name": "id", "data_type": "int"}])
-    assert as_loader.load(spec, "id\n1\n").effects == Effects(inserted=1)
+    with role_of(database, warehouse, GRANTS[2:]) as reader:
+        assert [row["state"] for row in partition_states(reader.connect)] == ["published"]
 
 
-def test_a_right_that_is_missing_is_named(as_loader: Warehouse, orders: Warehouse) -> None:
-    [(role,)] = as_loader.sql("SELECT current_user")
-    orders.sql(f"REVOKE UPDATE ON orders FROM {role}")
+def test_a_right_that_is_missing_is_named(warehouse: Warehouse, database: str, granted: LoadSpec) -> None:
+    with role_of(database, warehouse, [GRANTS[0].replace(", UPDATE", "")]) as loader:
+        with pytest.raises(DatabaseError) as caught:
+            loader.load(granted, "id,v,ver\n1,a,1\n")
+        recorded = warehouse.events("analytics.orders")
 
-    with pytest.raises(DatabaseError, match="permission denied for table orders"):
-        as_loader.load(ORDERS, "id,v,ver\n1,a,1\n")
-
-    assert orders.events("public.orders")[-1][3] == "failed"
+    assert "permission denied for table orders" in str(caught.value)
+    assert [event[3] for event in recorded] == ["failed"]

@@ -59,7 +59,7 @@ BY_TYPE: dict[Any, Any] = {
 
 def example(kind: type[IdempotentError], *, everything: bool) -> IdempotentError:
     """An error of the kind, with all its facts or only with those that it must have."""
-    types = get_type_hints(kind, vars(errors) | {"CheckResult": CheckResult})
+    types = get_type_hints(kind, localns={"CheckResult": CheckResult})
     given = {}
     for field in fields(kind):
         if everything or field.default is MISSING:

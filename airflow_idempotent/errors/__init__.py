@@ -1,0 +1,75 @@
+"""Every error the product raises: facts as attributes, what was not done, what to type next.
+
+The text has one form: *headline* (subject: fact, what was left as it was), *details* one per
+line, *next move*. Whether a retry can help is a property of the error, not of its reader.
+"""
+
+from __future__ import annotations
+
+from airflow_idempotent.errors.base import IdempotentError, facts
+from airflow_idempotent.errors.database import (
+    ConnectionLostError,
+    DatabaseError,
+    LockTimeoutError,
+    ServerBusyError,
+    StatementTimeoutError,
+    UnreachableError,
+)
+from airflow_idempotent.errors.landing import (
+    BadFileError,
+    BatchDamagedError,
+    FileChangingError,
+    ManifestError,
+    SourceChangedError,
+    SourceMissingError,
+    SourceQueryError,
+    SourceUnavailableError,
+)
+from airflow_idempotent.errors.loading import (
+    BadRowError,
+    ConstraintError,
+    GateClosedError,
+    NullKeyError,
+    PrecisionError,
+    RepeatedKeyError,
+    SchemaDriftError,
+    TargetMissingError,
+)
+from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
+from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
+
+__all__ = [
+    "ArgumentsError",
+    "BadFileError",
+    "BadRowError",
+    "BatchDamagedError",
+    "ConnectionLostError",
+    "ConstraintError",
+    "DatabaseError",
+    "DuplicateTableError",
+    "FileChangingError",
+    "GateClosedError",
+    "IdempotentError",
+    "LockTimeoutError",
+    "ManifestError",
+    "NoPartitionError",
+    "NullKeyError",
+    "OutOfRangeError",
+    "ParamsError",
+    "PrecisionError",
+    "RangeError",
+    "RepeatedKeyError",
+    "SchemaDriftError",
+    "ServerBusyError",
+    "SourceChangedError",
+    "SourceMissingError",
+    "SourceQueryError",
+    "SourceUnavailableError",
+    "SpecChangedError",
+    "SpecError",
+    "StatementTimeoutError",
+    "TargetMissingError",
+    "UnreachableError",
+    "UsageError",
+    "facts",
+]
