@@ -27,8 +27,9 @@ PAUSES = {"stage": "after COPY"}
 
 
 def concurrent(world: World, step: Step, run: Callable[[Step], Run]) -> list[Any]:
-    """Run the inner steps in threads, begun in the same moment; each loads a day of its own unless it names one."""
-    lines = _in_lines([_dated(number, inner) for number, inner in enumerate(step["steps"])])
+    """Run the inner steps in threads, begun in the same moment; each file is of a day of its own unless a step says which."""
+    files = list(dict.fromkeys(inner.get("file") for inner in step["steps"]))
+    lines = _in_lines([_dated(files.index(inner.get("file")), inner) for inner in step["steps"]])
     barrier, others_done = Barrier(len(lines)), Event()
     unpaused = [line for line in lines if not any("pause_after" in inner for inner in line)]
 

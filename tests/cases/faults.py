@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,12 +15,14 @@ from airflow_idempotent.landing.local_files import LocalDraft
 from tests.cases.case import Step
 from tests.cases.wiring import watching
 from tests.cases.world import World
+from tests.faults import Watch
 
 Work = Callable[[], Any]
 Fault = Callable[[World, Step, Work], None]
 PATIENCE = 20.0
 """Seconds to wait for something that must happen."""
 
+KILL = r"(kill|worker dies|process dies)"
 WAITING = """
     select pid, application_name from pg_stat_activity
     where wait_event_type = 'Lock' and wait_event = 'relation' and datname = current_database()
@@ -35,7 +37,9 @@ class Interrupted(Exception):  # noqa: N818, what was meant to happen
 def fault_of(step: Step) -> Fault | None:
     """The fault of a step; None when it has none, or none that we know."""
     text, op = str(step.get("fault", "")), step.get("op")
-    return next((fault for of, pattern, fault in FAULTS if text and of == op and re.search(pattern, text)), None)
+    return next(
+        (fault for of, pattern, fault in FAULTS if text and of == op and re.search(pattern, text, re.IGNORECASE)), None
+    )
 
 
 def wait_for(question: Callable[[], Any], what: str) -> Any:
@@ -51,19 +55,25 @@ def wait_for(question: Callable[[], Any], what: str) -> Any:
 # --- an error in the process ----------------------------------------------------------------------
 
 
-def _raise_after(*statements: str) -> Fault:
-    """Raise when these were sent, one after the other."""
+def _at(events: Sequence[str], happen: Callable[[str], None]) -> Watch:
+    """Let it happen when these were seen on the connection, one after the other."""
+    expected = list(events)
 
+    def watch(what: str) -> None:
+        if expected and what == expected[0]:
+            expected.pop(0)
+            if not expected:
+                happen(what)
+
+    return watch
+
+
+def _raised(*events: str) -> Fault:
     def fault(world: World, step: Step, work: Work) -> None:
-        expected = [f"after {name}" for name in statements]
+        def happen(what: str) -> None:
+            raise Interrupted(what)
 
-        def watch(what: str) -> None:
-            if expected and what == expected[0]:
-                expected.pop(0)
-                if not expected:
-                    raise Interrupted(what)
-
-        with watching(watch):
+        with watching(_at(events, happen)):
             work()
 
     return fault
@@ -127,12 +137,15 @@ def _kill_before_publishing(world: World, step: Step, work: Work) -> None:
     _was_killed(fork(doomed))
 
 
-def _kill_after_staging(world: World, step: Step, work: Work) -> None:
-    def doomed() -> None:
-        with watching(lambda what: _die() if what == "after COPY" else None):
-            work()
+def _killed(*events: str) -> Fault:
+    def fault(world: World, step: Step, work: Work) -> None:
+        def doomed() -> None:
+            with watching(_at(events, lambda what: _die())):
+                work()
 
-    _was_killed(fork(doomed))
+        _was_killed(fork(doomed))
+
+    return fault
 
 
 def _kill_while_writing(world: World, step: Step, work: Work) -> None:
@@ -156,9 +169,12 @@ FAULTS: tuple[tuple[str, str, Fault], ...] = (
     ("land", r"kill -9 after the data file", _kill_before_publishing),
     ("land", rf"({'|'.join(COUNTED)}) copy raises", _copy_raises),
     ("land", r"upload stops", _upload_stops),
-    ("stage_merge", r"raise after the lock", _raise_after("COPY")),
-    ("stage_merge", r"drops after COMMIT", _raise_after("COPY", "COMMIT")),
-    ("stage_merge", r"kill -9 after staging", _kill_after_staging),
     ("stage_merge", r"SIGKILL the worker during INSERT", _kill_while_writing),
+    ("stage_merge", rf"{KILL}.*before (the )?commit", _killed("after COPY", "before COMMIT")),
+    ("stage_merge", rf"{KILL}.*after (the )?commit", _killed("after COPY", "after COMMIT")),
+    ("stage_merge", rf"{KILL}.*after (stag|the stag|copy)", _killed("after COPY")),
+    ("stage_merge", r"(raise|drop|fail|lost|die).*before (the )?commit", _raised("after COPY", "before COMMIT")),
+    ("stage_merge", r"(raise|drop|fail|lost|die).*after (the )?commit", _raised("after COPY", "after COMMIT")),
+    ("stage_merge", r"(raise|drop|fail|lost|die).*after (the lock|stag|the stag|copy)", _raised("after COPY")),
 )
 """Operation, what a case calls the fault, and what makes it happen."""

@@ -13,6 +13,7 @@ from tests.cases.unsupported import LEFT_OUT, NOT_YET
 from tests.cases.verdict import Result, Status
 
 
+@pytest.mark.filterwarnings("ignore:UPath 'bucket'")
 def test_a_case_holds(case: Case, database: str, tmp_path: Path, results: dict[str, Result]) -> None:
     results[str(case)] = result = run_case(case, database, tmp_path)
 

@@ -28,7 +28,8 @@ LATER = {
 }
 CHECKS_LATER = "issue 4"
 ON_DRIFT = {"fail": "fail", "ignore": "ignore"}
-_CHECK_OPTIONS = {"severity"}
+_BOUNDS = {"min_rows": "min", "max_rows": "max"}
+"""Words for bounds of the number of rows."""
 
 
 # --- what there is no word for yet ----------------------------------------------------------------
@@ -112,10 +113,13 @@ def check_words(checks: Any) -> list[Any]:
 
 def _kind(entry: Any) -> str:
     """The first word of a check says which it is; further ones are its options."""
-    return str(next(iter(entry)) if isinstance(entry, Mapping) else entry)
+    word = str(next(iter(entry)) if isinstance(entry, Mapping) else entry)
+    return "row_count" if word in _BOUNDS else word
 
 
 def _check(entry: Any) -> Any:
+    if isinstance(entry, Mapping) and next(iter(entry)) in _BOUNDS:
+        return {"row_count": {_BOUNDS.get(name, name): value for name, value in entry.items()}}
     if not isinstance(entry, Mapping) or len(entry) == 1:
         return entry
     kind = _kind(entry)
