@@ -5,10 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from airflow_idempotent.checks import Check
-from airflow_idempotent.checks.check import Rows
 from airflow_idempotent.core.actions import (
     Action,
     CopyBatch,
@@ -22,13 +20,13 @@ from airflow_idempotent.core.actions import (
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Effects, Measure, Step
-from airflow_idempotent.core.verdict import CheckResult, Verdict, closes_gate
+from airflow_idempotent.core.verdict import CheckResult, closes_gate
 from airflow_idempotent.engine.batches import PartOpener, VerifiedReader, unreadable_column
+from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.refusals import UNIQUE_VIOLATION, bad_row, detail, sqlstate
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.errors import BadRowError, GateClosedError, NullKeyError, PrecisionError, RepeatedKeyError
 from airflow_idempotent.sql.catalog import found
-from airflow_idempotent.sql.checks import count_violations, own_query, sample_violations, shared_scan
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.create import child_of
 from airflow_idempotent.sql.merge import (
@@ -217,47 +215,6 @@ class Work:
 def _counted(what: Iterable[T], counts: Iterable[int]) -> tuple[tuple[T, int], ...]:
     """What was counted at least once."""
     return tuple((item, count) for item, count in zip(what, counts, strict=True) if count)
-
-
-def evaluate(
-    session: Session, checks: Sequence[Check], rows: Rows, binds: dict[str, Any] | None = None
-) -> tuple[CheckResult, ...]:
-    """Every check's verdict on the rows: one shared scan, then a query per check that needs its own.
-
-    Over no rows only their number can be judged.
-    """
-    if not checks:
-        return ()
-    bound = binds or {}
-    shared, own = shared_scan(checks, rows), own_query(checks)
-    [(total, *observed)] = session.query(replace(shared, binds=bound))
-    counted = iter(observed)
-    results = []
-    for check in checks:
-        count: int | None = None
-        if check.aggregate() is not None:
-            count = next(counted)
-        elif check in own:
-            [(count,)] = session.query(replace(count_violations(check, rows), binds=bound))
-        judged = check.judge(count, total) if total or check.counts_rows else check.not_evaluated("no rows")
-        results.append(_with_samples(session, check, judged, rows, bound))
-    return tuple(results)
-
-
-def _with_samples(
-    session: Session, check: Check, result: CheckResult, rows: Rows, binds: dict[str, Any]
-) -> CheckResult:
-    """A broken check shows a few of the values that break it, and the query that finds them."""
-    statement = sample_violations(check, rows) if result.verdict in (Verdict.FAILED, Verdict.WARNED) else None
-    if statement is None:
-        return result
-    found = session.query(replace(statement, binds=binds))
-    samples = tuple("(" + ", ".join(map(_shown, row)) + ")" if len(row) > 1 else _shown(row[0]) for row in found)
-    return replace(result, samples=samples, query=statement.sql)
-
-
-def _shown(value: Any) -> str:
-    return "NULL" if value is None else str(value)
 
 
 def digest(rows: int, total: str) -> str:
