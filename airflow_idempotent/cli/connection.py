@@ -14,7 +14,8 @@ from airflow_idempotent.errors import UnreachableError, UsageError
 
 DSN_VARIABLE = "AIRFLOW_IDEMPOTENT_DSN"
 SOURCE_DSN_VARIABLE = "AIRFLOW_IDEMPOTENT_SOURCE_DSN"
-DRIVERS = ("psycopg", "psycopg2")
+DRIVERS = ("psycopg2", "psycopg")
+"""In this order: psycopg2 is imported in a third of the time, and a command is short."""
 CONNECT_TIMEOUT = 10
 _URL = re.compile(r"postgres(?:ql)?(?:\+\w+)?://")
 _EXAMPLE = "Write it like postgresql://user@host:5432/database, the password in ~/.pgpass or PGPASSWORD."
