@@ -83,6 +83,7 @@ class Bench:
             self._turn((target, "limit", phase), self._by_hand)
             if checked:
                 self._compare(target, "limit", phase)
+            self.warehouse.read()
 
     def _by_hand(self) -> Run:
         return contenders.limit(self.psql, self.warehouse.dsn(), self.work.batch)
@@ -104,6 +105,7 @@ class Bench:
                 raise ContenderError(f"{target} target, {phase}: expected {effects}, got {run.effects}")
             if checked:
                 self._compare(target, "ours", phase)
+            self.warehouse.read()
 
     def _counted(self, key: Key, words: list[str]) -> Run:
         with self.warehouse.counting_touched() as touched:

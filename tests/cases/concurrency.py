@@ -27,7 +27,7 @@ PAUSES = {"stage": "after COPY"}
 
 
 def concurrent(world: World, step: Step, run: Callable[[Step], Run]) -> list[Any]:
-    """Run the inner steps in threads, begun in the same moment; each file is of a day of its own unless a step says which."""
+    """Run the inner steps in threads, begun in the same moment; each file has a day of its own, or the one it names."""
     files = list(dict.fromkeys(inner.get("file") for inner in step["steps"]))
     lines = _in_lines([_dated(files.index(inner.get("file")), inner) for inner in step["steps"]])
     barrier, others_done = Barrier(len(lines)), Event()

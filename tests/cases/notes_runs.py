@@ -91,13 +91,15 @@ def nothing_left_behind(world: World, done: Sequence[Done]) -> None:
     """X07: what the operators set is gone from the pool's server connection."""
     if "pool" not in world.memory:
         return  # the stand-in cannot be asked
-    query = "select name, setting from pg_settings where name in ('TimeZone', 'work_mem', 'lock_timeout') order by 1"
+    query = "select name, setting from pg_settings where name in ('TimeZone', 'work_mem', 'enable_hashjoin') order by 1"
     pooled = World(world.case, world.memory["pool"], world.folder)
+    pooled.sessions["own"] = pooled.connect()
     try:
         equal(pooled.sql(query), world.sql(query))
         equal(pooled.sql("select relname from pg_class where relpersistence = 't' and relname like 'idem%'"), [])
     finally:
-        pooled.sessions["own"].close()
+        for session in pooled.sessions.values():
+            session.close()
 
 
 def orphan_was_waited_for(world: World, done: Sequence[Done]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.cases.case import Case, Step
 from tests.cases.operations import Operation
+from tests.cases.pooler import PGBOUNCER
 from tests.cases.world import Rows
 
 
@@ -58,4 +59,5 @@ class Result:
 def summary(results: Sequence[Result]) -> list[str]:
     """One line per case, and a last one with the numbers."""
     numbers = ", ".join(f"{sum(item.status is status for item in results)} {status}" for status in Status)
-    return [*(result.line for result in results), f"{len(results)} cases: {numbers}"]
+    pooler = "pgbouncer" if PGBOUNCER else "a stand-in, pgbouncer is not installed"
+    return [*(result.line for result in results), f"{len(results)} cases: {numbers}; pooler: {pooler}"]

@@ -17,10 +17,12 @@ from threading import Lock
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
+from airflow_idempotent.engine.refusals import sqlstate
 from tests.cases.case import Case, Row
 from tests.postgres_fixtures import DRIVERS
 
 PASSWORD = "s3cret-Pw0rd"  # the server trusts everyone: any will do, and none may ever be shown
+LOCKED = "55P03"
 LEDGER = "airflow_idempotent"
 Rows = dict[str, list[Row]]
 
@@ -66,7 +68,7 @@ class World:
         """A cursor of the case's own connection, for one thread at a time."""
         with self._lock:
             if "own" not in self.sessions:
-                self.sessions["own"] = self.connect()
+                self.sessions["own"] = self.connect(options="-c lock_timeout=500ms")
             with self.sessions["own"].cursor() as cursor:
                 yield cursor
 
@@ -92,12 +94,17 @@ class World:
         return found
 
     def rows(self) -> Rows:
-        """All rows of all tables of the user, in a fixed order."""
-        names = [name for (name,) in self.sql(_TABLES)]
-        return {
-            str(name): self.sql(f"select t.tableoid::regclass::text, t::text from {name} t order by 1, 2")
-            for name in names
-        }
+        """All rows of all tables of the user, in a fixed order; of those that a session of the case locks, nothing."""
+        names = [str(name) for (name,) in self.sql(_TABLES)]
+        return {name: self._rows_of(name) for name in names}
+
+    def _rows_of(self, name: str) -> list[Row]:
+        try:
+            return self.sql(f"select t.tableoid::regclass::text, t::text from {name} t order by 1, 2")
+        except Exception as error:
+            if sqlstate(error) != LOCKED:
+                raise
+            return [("locked",)]
 
     def open_transactions(self) -> list[Row]:
         """Sessions that still do something or hold a transaction open, but for those that the case opened."""
