@@ -15,7 +15,14 @@ settings.load_profile("default")
 
 pytest_plugins = ["tests.cli_fixtures", "tests.postgres_fixtures"]
 
-FOLDERS = {"airflow": "airflow", "cli": "cli", "demo": "demo", "e2e": "demo", "postgres": "postgres"}
+FOLDERS = {
+    "airflow": "airflow",
+    "cases": "airflow",
+    "cli": "cli",
+    "demo": "demo",
+    "e2e": "demo",
+    "postgres": "postgres",
+}
 """A folder anywhere on a test's path, and the marker it gives."""
 
 TESTS = Path(__file__).parent

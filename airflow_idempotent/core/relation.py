@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 MAX_IDENTIFIER_BYTES = 63
 _PART = r'("(?:[^"]|"")+"|[^\s".;()\'\\]+)'
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 _NAME = re.compile(rf"{_PART}(?:\.{_PART})?")
 
 
@@ -55,6 +56,5 @@ class Relation:
 
     def __str__(self) -> str:
         return ".".join(
-            part if re.fullmatch(r"\w+", part) else '"' + part.replace('"', '""') + '"'
-            for part in (self.schema, self.name)
+            part if _PLAIN.fullmatch(part) else '"' + part.replace('"', '""') + '"' for part in (self.schema, self.name)
         )

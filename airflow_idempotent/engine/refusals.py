@@ -27,7 +27,8 @@ _RACES = {
 }
 UNIQUE_VIOLATION = "23505"
 # "COPY idem_staging_6eaf24ac, line 3, column d: …", whatever language the server speaks.
-_CONTEXT = re.compile(r"\bCOPY idem_staging_\w+\W+\w+ (\d+)(?:\W+\w+ ([^:]+?)\s*:)?")
+_CONTEXT = re.compile(r"\bCOPY idem_staging_\w+\W+\w+ (\d+)(?:\W+\w+ ([^:]+?)\s*:(?:\s*\"(.*)\")?)?", re.DOTALL)
+_VALUE_SHOWN = 60
 
 
 def sqlstate(error: BaseException) -> str:
@@ -61,8 +62,11 @@ def bad_row(error: BaseException, table: str, partition: str, part: Part) -> Bad
     found = _CONTEXT.search(getattr(diag, "context", None) or "")
     line = int(found[1]) if found else None
     name = found[2] if found else getattr(diag, "column_name", None)
+    value, why = (found[3] or "")[:_VALUE_SHOWN] if found else "", reason(error)
+    if value and value not in why:
+        why = f"{why}: {value!r}"
     return BadRowError(
-        table=table, partition=partition, file=part.source or part.name, line=line, column=name, reason=reason(error)
+        table=table, partition=partition, file=part.source or part.name, line=line, column=name, reason=why
     )
 
 

@@ -16,12 +16,12 @@ texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
     [
         ("orders", "public", "orders", "public.orders"),
         ("analytics.orders", "analytics", "orders", "analytics.orders"),
-        ("Analytics.Orders", "Analytics", "Orders", "Analytics.Orders"),
-        ('"Sales-2024"."Order"', "Sales-2024", "Order", '"Sales-2024".Order'),
+        ("Analytics.Orders", "Analytics", "Orders", '"Analytics"."Orders"'),
+        ('"Sales-2024"."Order"', "Sales-2024", "Order", '"Sales-2024"."Order"'),
         ('"a.b".c', "a.b", "c", '"a.b".c'),
         ('analytics."say ""hi"""', "analytics", 'say "hi"', 'analytics."say ""hi"""'),
         ('" "', "public", " ", 'public." "'),
-        ("größe.straße", "größe", "straße", "größe.straße"),
+        ("größe.straße", "größe", "straße", '"größe"."straße"'),
         ("sales-2024.orders", "sales-2024", "orders", '"sales-2024".orders'),
     ],
 )
