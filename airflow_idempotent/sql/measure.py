@@ -113,11 +113,18 @@ def _count_where(condition: exp.Expr, label: str) -> exp.Expr:
 
 
 def _would_be_rounded(item: Column) -> exp.Expr:
+    """Digits beyond the scale that are not zero. ``scale`` costs nothing and leaves few values to ``min_scale``."""
     places = exp.Literal.number(item.scale or 0)
-    return exp.NEQ(this=column(item.name), expression=exp.func("round", column(item.name), places))
+    if (item.scale or 0) < 0:
+        return exp.NEQ(this=column(item.name), expression=exp.func("round", column(item.name), places))
+    longer = [exp.GT(this=exp.func(name, column(item.name)), expression=places) for name in ("scale", "min_scale")]
+    return exp.and_(*longer)
 
 
 def _does_not_fit(item: Column) -> exp.Expr:
-    rounded = exp.func("abs", exp.func("round", column(item.name), exp.Literal.number(item.scale or 0)))
-    too_great = exp.GTE(this=rounded, expression=exp.Literal.number(f"{item.greatest:f}"))
-    return exp.and_(too_great, exp.NEQ(this=column(item.name), expression=exp.Literal.string("NaN")))
+    most = exp.Literal.number(f"{item.greatest:f}")
+    outside = exp.or_(
+        exp.GTE(this=column(item.name), expression=most),
+        exp.LTE(this=column(item.name), expression=exp.Neg(this=most.copy())),
+    )
+    return exp.and_(outside, exp.NEQ(this=column(item.name), expression=exp.Literal.string("NaN")))

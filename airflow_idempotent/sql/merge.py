@@ -17,7 +17,7 @@ from airflow_idempotent.core.actions import Deduplicate, UpsertRows
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.sql.measure import bounds, within
 from airflow_idempotent.sql.order import best_first, greater_content, is_exact, payload, same_content
-from airflow_idempotent.sql.statement import Statement, as_target, column, quoted, setting, statement, table, temporary
+from airflow_idempotent.sql.statement import Statement, column, quoted, setting, statement, table, temporary
 
 INSERTED, UNCHANGED, STALE = "idem_inserted", "idem_unchanged", "idem_stale"
 COUNTERS = (INSERTED, UNCHANGED, STALE)
@@ -42,11 +42,9 @@ def deduplicate(action: Deduplicate, target: TableShape) -> Statement:
 def winners_of(
     staging: str, columns: Sequence[str], key: Sequence[str], version: Sequence[str], target: TableShape
 ) -> exp.Select:
-    """One row per key: the greatest version, ties by content; each column in the target's exact type."""
-    typed = exp.select(*(as_target(target[name]) for name in columns)).from_(table(staging)).subquery(quoted("s"))
-    rows = (
-        exp.select(*(column(name, "s") for name in columns)).from_(typed).distinct(*(column(name, "s") for name in key))
-    )
+    """One row per key: the greatest version, ties by content. Numerics may still be staged wider than the target's."""
+    rows = exp.select(*(column(name, "s") for name in columns)).from_(table(staging, "s"))
+    rows = rows.distinct(*(column(name, "s") for name in key))
     return rows.order_by(*best_first("s", key=key, version=version, columns=columns, target=target))
 
 

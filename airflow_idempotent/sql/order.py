@@ -58,9 +58,9 @@ def is_exact(item: Column) -> bool:
 
 
 def content_of(item: Column, source: str) -> exp.Expr:
-    """A column as an expression that is equal only for equal bytes, and ordered whatever the type and locale."""
+    """A column as an expression that is equal only for equal bytes, and ordered whatever the type."""
     value: exp.Expr = column(item.name, source)
-    if item.base_type in _EXACT or item.scale is not None:
+    if is_exact(item):  # as it is: an expression would be sorted along as one more column
         return value
     if item.base_type not in _TEXT:
         value = exp.cast(value, data_type("text"))

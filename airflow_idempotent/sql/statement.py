@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlglot import exp
 
-from airflow_idempotent.core.columns import Column
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.sql.dialects.postgres import OnCommitDrop, Warehouse
 
@@ -81,16 +80,6 @@ def settings(values: Mapping[str, str]) -> Statement:
     texts = {f"value{number}": text for number, text in enumerate(values.values())}
     calls = ", ".join(f"set_config(%({name})s, %({text})s, true)" for name, text in zip(names, texts, strict=True))
     return Statement(f"SELECT {calls}", names | texts)
-
-
-def as_target(item: Column) -> exp.Expr:
-    """A staged column in the exact type of the target's; only numerics are staged wider."""
-    staged = column(item.name)
-    return (
-        staged
-        if item.scale is None
-        else exp.alias_(exp.cast(staged, data_type(item.data_type)), item.name, quoted=True)
-    )
 
 
 def temporary(name: str, rows: exp.Expr, *, no_data: bool = False) -> exp.Create:

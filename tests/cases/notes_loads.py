@@ -38,7 +38,7 @@ def no_sequence_is_burnt(world: World, done: Sequence[Done]) -> None:
 def quoted_once(world: World, done: Sequence[Done]) -> None:
     effects(done[0], inserted=1, updated=1)
     text = refusal(lambda: run(world, done[1].step, checks=[{"count": 3}, {"unique": ["no such"]}]))
-    assert '"Sales-2024".Order' in text, text  # as the table is named in a spec, not in SQL
+    assert '"Sales-2024"."Order"' in text, text  # as it can be pasted into SQL
     assert '""' not in text, text
 
 

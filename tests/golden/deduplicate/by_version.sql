@@ -18,14 +18,8 @@ SELECT DISTINCT ON ("s"."order_id")
   "s"."order_id",
   "s"."status",
   "s"."updated_at"
-FROM (
-  SELECT
-    "order_id",
-    "status",
-    "updated_at"
-  FROM "pg_temp"."idem_staging"
-) AS "s"
+FROM "pg_temp"."idem_staging" AS "s"
 ORDER BY
   "s"."order_id",
   "s"."updated_at" DESC NULLS LAST,
-  "s"."status" COLLATE "C" DESC;
+  "s"."status" DESC;

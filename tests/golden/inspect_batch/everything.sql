@@ -23,7 +23,9 @@ SELECT
   COUNT(*) FILTER(WHERE
     "order_id" IS NULL) AS "null:order_id",
   COUNT(*) FILTER(WHERE
-    "amount" <> ROUND("amount", 2)) AS "scale:amount",
+    SCALE("amount") > 2 AND MIN_SCALE("amount") > 2) AS "scale:amount",
   COUNT(*) FILTER(WHERE
-    ABS(ROUND("amount", 2)) >= 10000000000 AND "amount" <> 'NaN') AS "range:amount"
+    (
+      "amount" >= 10000000000 OR "amount" <= -10000000000
+    ) AND "amount" <> 'NaN') AS "range:amount"
 FROM "pg_temp"."idem_staging";

@@ -13,12 +13,7 @@ ON COMMIT DROP AS
 SELECT DISTINCT ON ("s"."customer_id", "s"."segment")
   "s"."customer_id",
   "s"."segment"
-FROM (
-  SELECT
-    "customer_id",
-    "segment"
-  FROM "pg_temp"."idem_staging"
-) AS "s"
+FROM "pg_temp"."idem_staging" AS "s"
 ORDER BY
   "s"."customer_id",
   "s"."segment";

@@ -15,12 +15,7 @@ ON COMMIT DROP AS
 SELECT DISTINCT ON ("s"."order_id")
   "s"."order_id",
   "s"."net"
-FROM (
-  SELECT
-    "order_id",
-    "net"
-  FROM "pg_temp"."idem_staging"
-) AS "s"
+FROM "pg_temp"."idem_staging" AS "s"
 ORDER BY
   "s"."order_id",
   "s"."net" DESC;

@@ -15,17 +15,11 @@ SELECT DISTINCT ON ("s"."order_id")
   "s"."order_id",
   "s"."status",
   "s"."updated_at"
-FROM (
-  SELECT
-    "order_id",
-    "status",
-    "updated_at"
-  FROM "pg_temp"."idem_staging"
-) AS "s"
+FROM "pg_temp"."idem_staging" AS "s"
 ORDER BY
   "s"."order_id",
   "s"."updated_at" DESC NULLS LAST,
-  "s"."status" COLLATE "C" DESC;
+  "s"."status" DESC;
 
 CREATE TEMPORARY SEQUENCE idem_inserted MINVALUE 0 CACHE 10000;
 
@@ -56,9 +50,9 @@ WHEN MATCHED AND CASE
   THEN TRUE
   WHEN "w"."updated_at" IS NULL AND NOT "t"."updated_at" IS NULL
   THEN NEXTVAL('pg_temp.idem_stale') < 0
-  WHEN "w"."status" COLLATE "C" IS NOT DISTINCT FROM "t"."status" COLLATE "C"
+  WHEN "w"."status" IS NOT DISTINCT FROM "t"."status"
   THEN NEXTVAL('pg_temp.idem_unchanged') < 0
-  WHEN RECORD_GT(ROW("w"."status" COLLATE "C"), ROW("t"."status" COLLATE "C"))
+  WHEN RECORD_GT(ROW("w"."status"), ROW("t"."status"))
   THEN TRUE
   ELSE NEXTVAL('pg_temp.idem_stale') < 0
 END THEN UPDATE SET

@@ -13,15 +13,10 @@ ON COMMIT DROP AS
 SELECT DISTINCT ON ("s"."order_id")
   "s"."order_id",
   "s"."status"
-FROM (
-  SELECT
-    "order_id",
-    "status"
-  FROM "pg_temp"."idem_staging"
-) AS "s"
+FROM "pg_temp"."idem_staging" AS "s"
 ORDER BY
   "s"."order_id",
-  "s"."status" COLLATE "C" DESC;
+  "s"."status" DESC;
 
 -- binds: name = enable_hashjoin, value = off
 SELECT set_config(%(name)s, %(value)s, true);
@@ -52,7 +47,7 @@ USING (
 ) AS "w"
 ON "t"."order_id" = "w"."order_id"
 WHEN MATCHED AND CASE
-  WHEN "w"."status" COLLATE "C" IS NOT DISTINCT FROM "t"."status" COLLATE "C"
+  WHEN "w"."status" IS NOT DISTINCT FROM "t"."status"
   THEN NEXTVAL('pg_temp.idem_unchanged') < 0
   ELSE TRUE
 END THEN UPDATE SET

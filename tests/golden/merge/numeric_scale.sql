@@ -16,13 +16,7 @@ SELECT DISTINCT ON ("s"."order_id")
   "s"."order_id",
   "s"."amount",
   "s"."rate"
-FROM (
-  SELECT
-    "order_id",
-    CAST("amount" AS DECIMAL(12, 2)) AS "amount",
-    "rate"
-  FROM "pg_temp"."idem_staging"
-) AS "s"
+FROM "pg_temp"."idem_staging" AS "s"
 ORDER BY
   "s"."order_id",
   "s"."amount" DESC,

@@ -23,23 +23,14 @@ SELECT DISTINCT ON ("s"."Order Id")
   "s".":start",
   "s"."größe",
   "s"."when"
-FROM (
-  SELECT
-    "Order Id",
-    "50 %s off",
-    "sel""ect",
-    ":start",
-    "größe",
-    "when"
-  FROM "pg_temp"."idem_staging"
-) AS "s"
+FROM "pg_temp"."idem_staging" AS "s"
 ORDER BY
   "s"."Order Id",
   "s"."when" DESC NULLS LAST,
   "s"."50 %s off" DESC,
-  "s"."sel""ect" COLLATE "C" DESC,
-  "s".":start" COLLATE "C" DESC,
-  "s"."größe" COLLATE "C" DESC;
+  "s"."sel""ect" DESC,
+  "s".":start" DESC,
+  "s"."größe" DESC;
 
 -- binds: name = enable_hashjoin, value = off
 SELECT set_config(%(name)s, %(value)s, true);
@@ -81,23 +72,13 @@ WHEN MATCHED AND CASE
   WHEN "w"."when" IS NULL AND NOT "t"."when" IS NULL
   THEN NEXTVAL('pg_temp.idem_stale') < 0
   WHEN "w"."50 %s off" IS NOT DISTINCT FROM "t"."50 %s off"
-  AND "w"."sel""ect" COLLATE "C" IS NOT DISTINCT FROM "t"."sel""ect" COLLATE "C"
-  AND "w".":start" COLLATE "C" IS NOT DISTINCT FROM "t".":start" COLLATE "C"
-  AND "w"."größe" COLLATE "C" IS NOT DISTINCT FROM "t"."größe" COLLATE "C"
+  AND "w"."sel""ect" IS NOT DISTINCT FROM "t"."sel""ect"
+  AND "w".":start" IS NOT DISTINCT FROM "t".":start"
+  AND "w"."größe" IS NOT DISTINCT FROM "t"."größe"
   THEN NEXTVAL('pg_temp.idem_unchanged') < 0
   WHEN RECORD_GT(
-    ROW(
-      "w"."50 %s off",
-      "w"."sel""ect" COLLATE "C",
-      "w".":start" COLLATE "C",
-      "w"."größe" COLLATE "C"
-    ),
-    ROW(
-      "t"."50 %s off",
-      "t"."sel""ect" COLLATE "C",
-      "t".":start" COLLATE "C",
-      "t"."größe" COLLATE "C"
-    )
+    ROW("w"."50 %s off", "w"."sel""ect", "w".":start", "w"."größe"),
+    ROW("t"."50 %s off", "t"."sel""ect", "t".":start", "t"."größe")
   )
   THEN TRUE
   ELSE NEXTVAL('pg_temp.idem_stale') < 0

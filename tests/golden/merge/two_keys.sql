@@ -18,14 +18,7 @@ SELECT DISTINCT ON ("s"."order_id", "s"."line_no")
   "s"."line_no",
   "s"."amount",
   "s"."updated_at"
-FROM (
-  SELECT
-    "order_id",
-    "line_no",
-    "amount",
-    "updated_at"
-  FROM "pg_temp"."idem_staging"
-) AS "s"
+FROM "pg_temp"."idem_staging" AS "s"
 ORDER BY
   "s"."order_id",
   "s"."line_no",

@@ -21,16 +21,7 @@ SELECT DISTINCT ON ("s"."id")
   "s"."weight",
   "s"."wait",
   "s"."flag"
-FROM (
-  SELECT
-    "id",
-    "tags",
-    "document",
-    "weight",
-    "wait",
-    "flag"
-  FROM "pg_temp"."idem_staging"
-) AS "s"
+FROM "pg_temp"."idem_staging" AS "s"
 ORDER BY
   "s"."id",
   CAST("s"."tags" AS TEXT) COLLATE "C" DESC,

@@ -40,7 +40,7 @@ USING (
 ) AS "w"
 ON "t"."order_id" = "w"."order_id"
 WHEN MATCHED AND CASE
-  WHEN "w"."status" COLLATE "C" IS NOT DISTINCT FROM "t"."status" COLLATE "C"
+  WHEN "w"."status" IS NOT DISTINCT FROM "t"."status"
   THEN NEXTVAL('pg_temp.idem_unchanged') < 0
   ELSE NEXTVAL('pg_temp.idem_stale') < 0
 END THEN UPDATE SET

@@ -47,7 +47,7 @@ ON (
 AND "t"."order_date" >= %(start)s
 AND "t"."order_date" < %(end)s
 WHEN MATCHED AND CASE
-  WHEN "w"."status" COLLATE "C" IS NOT DISTINCT FROM "t"."status" COLLATE "C"
+  WHEN "w"."status" IS NOT DISTINCT FROM "t"."status"
   THEN NEXTVAL('pg_temp.idem_unchanged') < 0
   ELSE TRUE
 END THEN UPDATE SET
