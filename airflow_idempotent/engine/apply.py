@@ -34,6 +34,9 @@ from airflow_idempotent.sql.merge import (
     DROP_COUNTERS,
     READ_COUNTERS,
     SAVEPOINT,
+    STALE,
+    UNCHANGED,
+    compare_rows,
     count_keys,
     repeated_keys,
 )
@@ -45,7 +48,10 @@ T = TypeVar("T")
 
 @dataclass
 class Work:
-    """A step in progress: what was counted and measured so far."""
+    """A step in progress: what was counted and measured so far.
+
+    ``is_rerun`` says that this batch was the last thing published: look before you write.
+    """
 
     step: Step
     session: Session
@@ -53,6 +59,7 @@ class Work:
     effects: Effects = field(default_factory=Effects)
     measure: Measure = field(default_factory=Measure)
     checks: tuple[CheckResult, ...] = ()
+    is_rerun: bool = False
 
     def apply(self, action: Action) -> None:
         """Run one action and count its effects."""
@@ -163,6 +170,8 @@ class Work:
     def _upsert(self, action: UpsertRows, statements: Sequence[Statement]) -> None:
         if self.step.exclusive:
             self._refuse_repeated_keys(action)
+        if self.is_rerun and self._is_all_there(action):
+            return
         written = self._merge(statements)
         [(inserted, unchanged, stale)] = self.session.query(READ_COUNTERS)
         self.session.execute(DROP_COUNTERS)
@@ -180,6 +189,19 @@ class Work:
             duplicate=self.measure.staged_rows - kept,
             rejected=rejected,
         )
+
+    def _is_all_there(self, action: UpsertRows) -> bool:
+        """Whether nothing is to be written, as after any load that nobody has tampered with; then it is all counted."""
+        *settings, compare = compare_rows(action, self.step.target)
+        for statement in settings:
+            self.session.execute(statement)
+        found: dict[str, int] = dict(self.session.query(compare))
+        unchanged, stale = found.pop(UNCHANGED, 0), found.pop(STALE, 0)
+        if found:
+            return False
+        duplicate = self.measure.staged_rows - unchanged - stale
+        self.effects += Effects(unchanged=unchanged, stale=stale, duplicate=duplicate)
+        return True
 
     def _merge(self, statements: Sequence[Statement]) -> int:
         """Run them; again when a parallel writer has inserted one of the keys meanwhile, which can be seen now.

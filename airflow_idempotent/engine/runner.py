@@ -27,7 +27,8 @@ def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpene
     started = time.monotonic()
     with session.transaction():
         ledger.lock(step)
-        if step.may_replay and (done := ledger.receipt(step)):
+        done = ledger.receipt(step)
+        if done and step.may_replay:
             return replace(done, replayed=True)
         for action in step.prepare if dry_run else ():
             work.apply(action)
@@ -35,6 +36,7 @@ def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpene
             raise TargetChanged(step.table)
         if ledger.has_newer_batch(step):
             step = step.superseded()
+        work.is_rerun = done is not None
         for action in step.actions:
             work.apply(action)
         seconds = time.monotonic() - started

@@ -71,7 +71,7 @@ def measure_partition(action: MeasurePartition, target: TableShape) -> Statement
         for item in target.columns
     ]
     row_hash = exp.func("hash_record_extended", exp.func("ROW", *hashed), exp.Literal.number(0))
-    total = exp.func("coalesce", exp.Sum(this=exp.cast(row_hash, data_type("numeric"))), exp.Literal.number(0))
+    total = exp.func("coalesce", exp.Sum(this=row_hash), exp.Literal.number(0))
     selected = [exp.Count(this=exp.Star()), exp.cast(total, data_type("text"))]
     tree = exp.select(*selected).from_(table(action.target)).where(*within(action.column))
     return statement(tree, **bounds(action.partition, target[action.column]))

@@ -340,8 +340,8 @@ def test_what_is_rendered_is_what_is_sent(folder: Path, warehouse: Warehouse, ex
     edit(folder, "unique_key: [order_id]", "unique_key: [order_id, order_date]")
     edit(folder, "{column: order_date}", f"{{column: order_date, declarative: {declarative}}}")
     spec = load_file(folder / SPEC)
-    if exists:
-        warehouse.load(spec, FIRST)
+    if exists:  # by another batch: a re-run of the same one only compares
+        warehouse.load(spec, "\n".join(FIRST.splitlines()[:2]) + "\n")
     day = spec.partition(FIRST_DAY)
     step = step_now(spec, day, warehouse.connect) if exists else assumed_step(spec, day)
     rendered = [one_line(statement.sql) for item in render(step) for statement in item.statements]

@@ -64,6 +64,29 @@ def test_a_second_run_writes_nothing(orders: Warehouse) -> None:
     assert orders.physical("orders") == before
 
 
+def test_a_second_run_heals_what_somebody_changed_and_counts_the_rest(orders: Warehouse) -> None:
+    text = "id,v,ver\n1,a,1\n2,b,2\n3,c,3\n4,d,4\n4,d,3\n"
+    orders.load(ORDERS, text)
+    orders.sql("UPDATE orders SET ver = 0, v = 'hacked' WHERE id = 1; UPDATE orders SET ver = 9 WHERE id = 2")
+
+    receipt = orders.load(ORDERS, text)
+
+    assert receipt.effects == Effects(updated=1, unchanged=2, stale=1, duplicate=1)
+    assert rows(orders) == [(1, "a", 1), (2, "b", 9), (3, "c", 3), (4, "d", 4)]
+
+
+def test_a_second_run_counts_what_has_become_stale(orders: Warehouse) -> None:
+    text = "id,v,ver\n1,a,1\n2,b,2\n2,b,1\n"
+    orders.load(ORDERS, text)
+    orders.sql("UPDATE orders SET ver = 9 WHERE id = 2")
+    before = orders.physical("orders")
+
+    receipt = orders.load(ORDERS, text)
+
+    assert receipt.effects == Effects(unchanged=1, stale=1, duplicate=1)
+    assert orders.physical("orders") == before
+
+
 def test_a_run_heals_a_row_that_somebody_deleted(orders: Warehouse) -> None:
     orders.load(ORDERS, "id,v,ver\n1,a,1\n2,b,1\n")
     orders.sql("DELETE FROM orders WHERE id = 2")

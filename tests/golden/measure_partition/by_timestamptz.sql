@@ -16,7 +16,7 @@ SELECT
   COUNT(*),
   CAST(COALESCE(
     SUM(
-      CAST(HASH_RECORD_EXTENDED(ROW("order_id", "amount", CAST("document" AS TEXT), "at"), 0) AS DECIMAL)
+      HASH_RECORD_EXTENDED(ROW("order_id", "amount", CAST("document" AS TEXT), "at"), 0)
     ),
     0
   ) AS TEXT)

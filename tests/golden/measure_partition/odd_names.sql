@@ -12,7 +12,7 @@
 -- binds: start = 2025-05-01, end = 2025-05-02
 SELECT
   COUNT(*),
-  CAST(COALESCE(SUM(CAST(HASH_RECORD_EXTENDED(ROW("50 %%s off", "on %%"), 0) AS DECIMAL)), 0) AS TEXT)
+  CAST(COALESCE(SUM(HASH_RECORD_EXTENDED(ROW("50 %%s off", "on %%"), 0)), 0) AS TEXT)
 FROM "Sales 2025"."100 %%"
 WHERE
   "on %%" >= %(start)s AND "on %%" < %(end)s;

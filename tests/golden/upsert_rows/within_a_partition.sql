@@ -41,9 +41,8 @@ USING (
     "status"
   FROM "pg_temp"."idem_winners"
 ) AS "w"
-ON (
-  "t"."order_id" = "w"."order_id" AND "t"."order_date" = "w"."order_date"
-)
+ON "t"."order_id" = "w"."order_id"
+AND "t"."order_date" = "w"."order_date"
 AND "t"."order_date" >= %(start)s
 AND "t"."order_date" < %(end)s
 WHEN MATCHED AND CASE
