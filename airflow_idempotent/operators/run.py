@@ -10,7 +10,7 @@ from typing import Any
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import Attempt
 from airflow_idempotent.errors import NoPartitionError, RangeError, SpecChangedError
-from airflow_idempotent.plan.resolve import Run, asked
+from airflow_idempotent.plan.resolve import Run, asked, empty_interval
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
 
@@ -102,11 +102,7 @@ def started(context: Mapping[str, Any]) -> datetime:
 
 def _meant(spec: LoadSpec, run: Run) -> tuple[Partition, ...]:
     if run.interval and run.interval[0] == run.interval[1] and (run.run_type in INTERVALS or not run.logical_date):
-        raise NoPartitionError(
-            table=spec.table,
-            reason=f"the data interval of this run is empty (it begins and ends at {run.interval[0].isoformat()})",
-            hint="On Airflow 3 a cron text has no intervals: write CronDataIntervalTimetable('0 0 * * *', timezone=…)",
-        )
+        raise empty_interval(spec, run.interval[0])
     if run.interval and not run.logical_date and not run.partition_key:
         return spec.grain.covering(*run.interval, spec.timezone)
     try:

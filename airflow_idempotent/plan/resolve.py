@@ -126,6 +126,8 @@ def asked(spec: LoadSpec, run: Run) -> Iterator[Planned]:
         start, end = _range(spec, run)
         yield from (Planned(item, "asked for by from_date and to_date") for item in grain.partitions(start, end, zone))
     elif run.run_type in ("scheduled", "backfill") and run.logical_date is not None:
+        if run.interval and run.interval[0] == run.interval[1]:
+            raise empty_interval(spec, run.interval[0])
         start, end = run.interval or (run.logical_date, run.logical_date)
         if start == run.logical_date and start < end:
             yield from (
@@ -144,6 +146,15 @@ def asked(spec: LoadSpec, run: Run) -> Iterator[Planned]:
             yield Planned(previous, f"the last closed one, {found.key} is still open")
     else:
         raise NoPartitionError(table=spec.table)
+
+
+def empty_interval(spec: LoadSpec, at: datetime) -> NoPartitionError:
+    """The error of a run whose data interval holds nothing; loading by it would pass every check over no rows."""
+    return NoPartitionError(
+        table=spec.table,
+        reason=f"the data interval of this run is empty (it begins and ends at {at.isoformat()})",
+        hint="A cron text has no intervals on Airflow 3: CronDataIntervalTimetable('0 0 * * *', timezone='UTC') has",
+    )
 
 
 def _range(spec: LoadSpec, run: Run) -> tuple[datetime, datetime]:

@@ -96,6 +96,12 @@ def test_a_day_on_which_the_clock_is_moved_is_one_partition(day: str) -> None:
     assert plan.partitions[0].partition.end - plan.partitions[0].partition.start == end - start
 
 
+@pytest.mark.parametrize("run_type", ["scheduled", "backfill"])
+def test_an_empty_interval_is_refused_and_never_taken_for_a_day(run_type: str) -> None:
+    with pytest.raises(NoPartitionError, match="interval of this run is empty"):
+        resolve(orders(), interval(utc(2025, 5, 2), utc(2025, 5, 2), run_type))
+
+
 def test_a_manual_run_adopted_by_a_backfill_means_its_logical_date() -> None:
     """Airflow keeps the interval that the manual run had: the one before its logical date."""
     adopted = run("backfill", logical_date=utc(2025, 5, 2), interval=(utc(2025, 5, 1), utc(2025, 5, 2)))
