@@ -60,3 +60,27 @@ class Check(ABC):
     def not_evaluated(self, message: str) -> CheckResult:
         """There was nothing to look at, which is not the same as passing."""
         return CheckResult(self.label, self.severity, Verdict.NOT_EVALUATED, None, 0, message)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnsCheck(Check):
+    """A check of certain columns, named after them: ``unique(order_id)``.
+
+    Raises:
+        ValueError: no column is named.
+    """
+
+    shorthand: ClassVar[str] = "columns"
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise ValueError("name at least one column")
+
+    @property
+    def label(self) -> str:
+        return f"{self.kind}({', '.join(self.columns)})"
+
+    @property
+    def columns_used(self) -> Sequence[str]:
+        return self.columns

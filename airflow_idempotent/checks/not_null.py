@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from sqlglot import exp
 
-from airflow_idempotent.checks.check import Check, Rows
+from airflow_idempotent.checks.check import ColumnsCheck, Rows
 from airflow_idempotent.core.verdict import CheckResult
 
 
 @dataclass(frozen=True, kw_only=True)
-class NotNull(Check):
+class NotNull(ColumnsCheck):
     """No row has NULL in any of ``columns``.
 
     Raises:
@@ -21,20 +20,6 @@ class NotNull(Check):
     """
 
     kind: ClassVar[str] = "not_null"
-    shorthand: ClassVar[str] = "columns"
-    columns: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        if not self.columns:
-            raise ValueError("name at least one column")
-
-    @property
-    def label(self) -> str:
-        return f"not_null({', '.join(self.columns)})"
-
-    @property
-    def columns_used(self) -> Sequence[str]:
-        return self.columns
 
     def _broken(self) -> exp.Expr:
         return exp.or_(*(exp.column(name, quoted=True).is_(exp.null()) for name in self.columns))

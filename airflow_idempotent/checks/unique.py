@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from sqlglot import exp
 
-from airflow_idempotent.checks.check import Check, Rows
+from airflow_idempotent.checks.check import ColumnsCheck, Rows
 from airflow_idempotent.core.verdict import CheckResult
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unique(Check):
+class Unique(ColumnsCheck):
     """No two rows have the same values in ``columns``.
 
     NULLs are equal here, as in GROUP BY and unlike in a UNIQUE constraint: ``(1, NULL)`` twice
@@ -24,20 +23,6 @@ class Unique(Check):
     """
 
     kind: ClassVar[str] = "unique"
-    shorthand: ClassVar[str] = "columns"
-    columns: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        if not self.columns:
-            raise ValueError("name at least one column")
-
-    @property
-    def label(self) -> str:
-        return f"unique({', '.join(self.columns)})"
-
-    @property
-    def columns_used(self) -> Sequence[str]:
-        return self.columns
 
     def violations(self, rows: Rows) -> exp.Select:
         columns = [exp.column(name, quoted=True) for name in self.columns]

@@ -164,4 +164,5 @@ class Receipt:
         }
 
     def replay(self) -> Self:
+        """The same proof, for an attempt that found the work done."""
         return replace(self, replayed=True)

@@ -29,7 +29,7 @@ def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpene
         ledger.lock(step)
         done = ledger.receipt(step)
         if done and step.may_replay:
-            return replace(done, replayed=True)
+            return done.replay()
         for action in step.prepare if dry_run else ():
             work.apply(action)
         if not dry_run and session.shape(step.target.relation) != step.target:

@@ -62,8 +62,7 @@ def repeated_keys(action: UpsertRows, target: TableShape) -> Statement:
 
 def upsert_rows(action: UpsertRows, target: TableShape) -> tuple[Statement, ...]:
     """Settings, counters, and the MERGE itself, last; then ``READ_COUNTERS`` and ``DROP_COUNTERS``."""
-    by_index = _BY_INDEX if target.is_unique(action.unique_key) else ()
-    return (*by_index, *_CREATE, _START, statement(_merge(action, target), **_bounds(action, target)))
+    return (*_planning(action, target), *_CREATE, _START, statement(_merge(action, target), **_bounds(action, target)))
 
 
 def count_keys(action: UpsertRows) -> Statement:
@@ -74,17 +73,27 @@ def count_keys(action: UpsertRows) -> Statement:
 
 def compare_rows(action: UpsertRows, target: TableShape) -> tuple[Statement, ...]:
     """Settings, and last what the MERGE would find: rows of (verdict, count). It only reads, so it is faster."""
-    by_index = _BY_INDEX if target.is_unique(action.unique_key) else ()
     missing = column(action.unique_key[0], "t").is_(exp.null())
-    judged = _decided(action, target, newer=_said(NEWER), same=_said(UNCHANGED), stale=_said(STALE))
-    verdict = exp.alias_(exp.case().when(missing, _said(INSERTED)).else_(judged), "verdict", quoted=True)
+    judged = _decided(
+        action,
+        target,
+        newer=exp.Literal.string(NEWER),
+        same=exp.Literal.string(UNCHANGED),
+        stale=exp.Literal.string(STALE),
+    )
+    verdict = exp.alias_(exp.case().when(missing, exp.Literal.string(INSERTED)).else_(judged), "verdict", quoted=True)
     rows = (
         exp.select(verdict)
         .from_(_winners(action, target))
         .join(table(action.target, "t"), on=_on(action), join_type="left")
     )
     counted = exp.select(column("verdict"), exp.Count(this=exp.Star())).from_(rows.subquery(quoted("compared")))
-    return (*by_index, statement(counted.group_by(column("verdict")), **_bounds(action, target)))
+    return (*_planning(action, target), statement(counted.group_by(column("verdict")), **_bounds(action, target)))
+
+
+def _planning(action: UpsertRows, target: TableShape) -> tuple[Statement, ...]:
+    """Settings that make the planner use the index of the key, where there is one."""
+    return _BY_INDEX if target.is_unique(action.unique_key) else ()
 
 
 def _merge(action: UpsertRows, target: TableShape) -> exp.Merge:
@@ -142,10 +151,6 @@ def _decided(action: UpsertRows, target: TableShape, *, newer: exp.Expr, same: e
     if not action.version:
         return case.else_(stale if action.superseded else newer)
     return case.when(greater_content("w", "t", content, target), newer).else_(stale) if content else case.else_(stale)
-
-
-def _said(verdict: str) -> exp.Expr:
-    return exp.Literal.string(verdict)
 
 
 def _count(counter: str, compare: str) -> exp.Expr:
