@@ -37,7 +37,7 @@ class Reconcile(Check):
         that wrote; ``now`` the same measured again; ``changed_since`` names a later batch that
         reached into this partition, which makes a difference to the table explained.
         """
-        accounted = sum(effects.as_dict().values()) - effects.deleted
+        accounted = sum(effects.as_dict().values()) - recorded.beyond_batch
         if accounted != landed:
             return self.result(
                 True, f"manifest has {landed:,} rows, the ledger accounts for {accounted:,}", accounted, landed

@@ -18,9 +18,10 @@ from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.manifest import CsvFormat, Manifest, Part, batch_id
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import Step
-from airflow_idempotent.engine.apply import Work
+from airflow_idempotent.engine.apply import is_there
 from airflow_idempotent.engine.ledger import locks_of
 from airflow_idempotent.engine.session import Session
+from airflow_idempotent.engine.work import Work
 from airflow_idempotent.plan.build import Load, build_step, created_shape
 from airflow_idempotent.spec.source import Files
 from airflow_idempotent.spec.table import TableSpec
@@ -79,7 +80,7 @@ def step_now(spec: TableSpec, partition: Partition, connect: Connect) -> Step:
             step = assumed_step(spec, partition, session.shape(spec.relation))
             nothing_to_read: Any = None
             work = Work(step, session, nothing_to_read)
-            return replace(step, prepare=tuple(action for action in step.prepare if not work.is_there(action)))
+            return replace(step, prepare=tuple(action for action in step.prepare if not is_there(work, action)))
 
 
 def assumed_manifest(spec: TableSpec, partition: Partition, shape: TableShape | None) -> Manifest:

@@ -9,6 +9,12 @@ from decimal import Decimal
 
 from airflow_idempotent.core.relation import Relation
 
+BATCH_ID = "_idem_batch_id"
+"""Column of the target that names the batch which wrote a row; tells nothing of the row's content."""
+
+DELETED = "_idem_deleted"
+"""Column of the target that is true of rows which are gone at the source."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:

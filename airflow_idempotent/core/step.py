@@ -8,10 +8,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
 
-from airflow_idempotent.core.actions import Action, UpsertRows
+from airflow_idempotent.core.actions import Action, Superseding
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.staged import Scope
 from airflow_idempotent.core.verdict import CheckResult
 
 
@@ -30,7 +31,7 @@ class State(StrEnum):
 class Effects:
     """What happened to the rows of a batch, and to the table: seven counts, zeros included.
 
-    ``inserted + updated + unchanged + stale + duplicate`` are the rows of the batch for ``merge``.
+    Their sum is the rows of the batch and ``Measure.beyond_batch``.
     """
 
     inserted: int = 0
@@ -65,7 +66,8 @@ class Measure:
     """What was measured of a batch and of its partition, as the database prints it.
 
     ``row_count`` and ``digest`` are of the partition of the target after the write; both None when
-    the table has no partition column.
+    the table has no partition column. ``beyond_batch`` are rows of the table that were written and are no rows
+    of the batch: those that the newest batch lacks, intervals that were closed.
     """
 
     staged_rows: int = 0
@@ -75,6 +77,7 @@ class Measure:
     max_event_time: str | None = None
     row_count: int | None = None
     digest: str | None = None
+    beyond_batch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,7 @@ class Step:
     actions: tuple[Action, ...]
     prepare: tuple[Action, ...] = ()
     exclusive: bool = False
+    scope: Scope = Scope.KEYS
     spec_fingerprint: str = ""
     table_version: int = 1
     may_replay: bool = False
@@ -128,7 +132,7 @@ class Step:
 
     def superseded(self) -> Self:
         """The same step for a batch that is no longer the newest of its partition."""
-        actions = (replace(item, superseded=True) if isinstance(item, UpsertRows) else item for item in self.actions)
+        actions = (replace(item, superseded=True) if isinstance(item, Superseding) else item for item in self.actions)
         return replace(self, actions=tuple(actions))
 
 

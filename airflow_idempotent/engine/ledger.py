@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from airflow_idempotent.core.columns import Column
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.staged import Scope
 from airflow_idempotent.core.step import Attempt, Effects, Measure, Receipt, State, Step
 from airflow_idempotent.core.verdict import CheckResult
 from airflow_idempotent.engine.session import Session
@@ -19,6 +21,7 @@ from airflow_idempotent.sql.create import sql_name
 from airflow_idempotent.sql.statement import Statement
 
 _INSTALL_LOCK = "airflow_idempotent/ledger"
+_MEASURED = tuple(item.name for item in fields(Measure))
 _PREPARE_LOCK = "airflow_idempotent/prepare"
 
 
@@ -72,12 +75,16 @@ class Ledger:
     def has_newer_batch(self, step: Step) -> bool:
         """Whether a later revision of the partition has been published since this batch was landed.
 
-        One published before that belongs to a landing folder that has been begun anew since.
+        One published before that belongs to a landing folder that has been begun anew since. A batch that
+        speaks for the whole table is older, too, when one of a later partition has been published.
         """
         where = (step.table, step.table_version, step.partition.key)
         [(found,)] = self._session.query(
             sql.newer_batch(*where, step.manifest.revision, step.manifest.created_at or "-infinity")
         )
+        if not found and step.scope is Scope.TABLE:
+            later = sql.newer_snapshot(step.table, step.table_version, step.partition.start)
+            [(found,)] = self._session.query(later)
         return bool(found)
 
     def receipt(self, step: Step) -> Receipt | None:
@@ -103,17 +110,14 @@ class Ledger:
             return None
         found = dict(zip(sql.RECEIPT_COLUMNS, rows[0], strict=True))
         effects = Effects(**{name: found[name] for name in Effects().as_dict()})
-        measured = {
-            name: found[name]
-            for name in ("min_version", "max_version", "min_event_time", "max_event_time", "row_count", "digest")
-        }
+        measured = {name: found[name] for name in _MEASURED}
         return Receipt(
             table=table,
             partition=partition,
             batch_id=found["batch_id"],
             state=State(found["state"]),
             effects=effects,
-            measure=Measure(staged_rows=found["staged_rows"], **measured),
+            measure=Measure(**measured),
             event_id=found["event_id"],
             recorded_at=found["recorded_at"],
             content_fingerprint=found["content_fingerprint"],
@@ -174,12 +178,8 @@ class Ledger:
             "state": str(state),
             "spec_fingerprint": step.spec_fingerprint,
             "content_fingerprint": step.manifest.content_fingerprint,
-            "staged_rows": measure.staged_rows,
             **effects.as_dict(),
-            **{
-                fact: getattr(measure, fact)
-                for fact in ("row_count", "digest", "min_version", "max_version", "min_event_time", "max_event_time")
-            },
+            **{name: getattr(measure, name) for name in _MEASURED},
             "cutoff_ts": step.manifest.cutoff_ts or None,
             "lane": self._attempt.lane,
             "attempt": str(self._attempt),

@@ -6,11 +6,12 @@ import time
 from dataclasses import replace
 
 from airflow_idempotent.core.step import Receipt, Step
-from airflow_idempotent.engine.apply import Work
+from airflow_idempotent.engine.apply import apply, is_there
 from airflow_idempotent.engine.attempts import TargetChanged
 from airflow_idempotent.engine.batches import PartOpener
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.session import Rollback, Session
+from airflow_idempotent.engine.work import Work
 
 
 def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpener, dry_run: bool = False) -> Receipt:
@@ -31,14 +32,14 @@ def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpene
         if done and step.may_replay:
             return done.replay()
         for action in step.prepare if dry_run else ():
-            work.apply(action)
+            apply(work, action)
         if not dry_run and session.shape(step.target.relation) != step.target:
             raise TargetChanged(step.table)
         if ledger.has_newer_batch(step):
             step = step.superseded()
         work.is_rerun = done is not None
         for action in step.actions:
-            work.apply(action)
+            apply(work, action)
         seconds = time.monotonic() - started
         receipt = ledger.record(step, effects=work.effects, measure=work.measure, checks=work.checks, seconds=seconds)
         if dry_run:
@@ -54,8 +55,8 @@ def prepare_target(step: Step, *, session: Session, ledger: Ledger, batches: Par
     """
     work = Work(step, session, batches)
     with session.transaction():
-        if all(work.is_there(action) for action in step.prepare):
+        if all(is_there(work, action) for action in step.prepare):
             return
         ledger.lock_preparation(step)
         for action in step.prepare:
-            work.apply(action)
+            apply(work, action)

@@ -61,6 +61,33 @@ class NullKeyError(IdempotentError):
 
 
 @dataclass(eq=False, kw_only=True)
+class OutsidePartitionError(IdempotentError):
+    """Rows lie outside the partition that the batch would replace, so another partition holds them too."""
+
+    anchor: ClassVar[str] = "outside-partition"
+    table: str
+    partition: str
+    column: str
+    count: int
+    least: str | None
+    greatest: str | None
+
+    @property
+    def headline(self) -> str:
+        return f"{self.table} {self.partition}: {self.count:,} row(s) lie outside the partition, nothing was loaded."
+
+    @property
+    def details(self) -> Sequence[str]:
+        if self.least is None:
+            return [f"column {self.column!r} is NULL in all rows"]
+        return [f"column {self.column!r}: from {self.least} to {self.greatest}, or NULL"]
+
+    @property
+    def next_move(self) -> str:
+        return "Deliver each partition its own rows, or choose a strategy that does not replace the partition."
+
+
+@dataclass(eq=False, kw_only=True)
 class RepeatedKeyError(IdempotentError):
     """The target holds keys of the batch more than once, so no rule could say which row is which."""
 

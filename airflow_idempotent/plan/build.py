@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airflow_idempotent.core.actions import (
     Action,
+    AddColumns,
     CopyBatch,
     CreateStaging,
     CreateTarget,
@@ -14,10 +15,11 @@ from airflow_idempotent.core.actions import (
     MeasurePartition,
     RunChecks,
 )
-from airflow_idempotent.core.columns import TableShape
+from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Grain, Partition, is_time
 from airflow_idempotent.core.relation import short_name
+from airflow_idempotent.core.staged import Staged
 from airflow_idempotent.core.step import Step, Timeouts
 from airflow_idempotent.errors import SchemaDriftError, TargetMissingError
 from airflow_idempotent.spec.fingerprint import fingerprint
@@ -43,7 +45,7 @@ def created_shape(spec: LoadSpec) -> TableShape:
     """
     if not spec.columns:
         raise TargetMissingError(table=spec.table)
-    keys = (frozenset(spec.unique_key),) if spec.unique_key else ()
+    keys = (frozenset(spec.created_key),) if spec.created_key else ()
     return TableShape(spec.relation, spec.created_columns(), keys, partitioned=spec.partition_by.declarative)
 
 
@@ -56,24 +58,21 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     """
     spec = load.spec
     target = shape or created_shape(spec)
+    target = replace(target, columns=(*target.columns, *missing_columns(spec, target)))
     columns, ignored = batch_columns(load, target)
-    staging, winners = (
-        short_name(name, spec.table, load.manifest.batch_id) for name in ("idem_staging", "idem_winners")
-    )
-    names = {"columns": columns, "unique_key": spec.unique_key, "version": spec.version}
-    parts = tuple(CopyBatch(staging, part, load.manifest.format) for part in load.manifest.parts)
-    actions: list[Action] = [CreateStaging(target.relation, staging, columns, ignored), *parts]
-    actions.append(
-        InspectBatch(target.relation, staging, columns, spec.unique_key, spec.version, spec.partition_column)
-    )
-    checked = bool(spec.checks)
-    if checked:
-        actions += spec.strategy.prepare(staging=staging, winners=winners, **names)
-        actions.append(RunChecks(winners, spec.checks, columns))
-    source = winners if checked else staging
-    by = spec.partition_column
-    within = (by, load.partition) if by and target.partitioned and by in spec.unique_key else None
-    actions += spec.strategy.write(target=target.relation, source=source, deduplicated=checked, within=within, **names)
+    staged = stage(load, target, columns)
+    strategy, by = spec.strategy, spec.partition_column
+    extra = tuple(item for item in strategy.batch_only() if item.name not in target)
+    parts = tuple(CopyBatch(staged.staging, part, load.manifest.format) for part in load.manifest.parts)
+    actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra), *parts]
+    inside = load.partition if strategy.refuses_outside else None
+    names = (columns, spec.unique_key, spec.version)
+    actions.append(InspectBatch(target.relation, staged.staging, *names, event_time=by, partition=inside))
+    if staged.deduplicated:
+        actions += strategy.prepare(staged)
+    if spec.checks:
+        actions.append(RunChecks(strategy.checked_rows(staged), spec.checks, columns))
+    actions += strategy.write(staged)
     if by:
         actions.append(MeasurePartition(target.relation, by, load.partition))
     return Step(
@@ -82,10 +81,32 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         manifest=load.manifest,
         actions=tuple(actions),
         prepare=preparation(load, shape),
-        exclusive=not target.is_unique(spec.unique_key),
+        exclusive=strategy.is_exclusive(target, spec.unique_key),
+        scope=strategy.scope,
         spec_fingerprint=fingerprint(spec),
         may_replay=load.skip_unchanged,
         timeouts=Timeouts(spec.lock_timeout, spec.statement_timeout),
+    )
+
+
+def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
+    """The batch as the strategy sees it."""
+    spec, by = load.spec, load.spec.partition_column
+    staging, winners = (
+        short_name(name, spec.table, load.manifest.batch_id) for name in ("idem_staging", "idem_winners")
+    )
+    return Staged(
+        target=target.relation,
+        staging=staging,
+        winners=winners,
+        columns=columns,
+        unique_key=spec.unique_key,
+        version=spec.version,
+        batch_id=load.manifest.batch_id,
+        partition=load.partition,
+        partition_column=by,
+        within=(by, load.partition) if by and target.partitioned and by in spec.unique_key else None,
+        deduplicated=bool(spec.checks) or spec.strategy.always_deduplicates,
     )
 
 
@@ -96,11 +117,23 @@ def preparation(load: Load, shape: TableShape | None) -> tuple[Action, ...]:
     declared = column if spec.partition_by.declarative else None
     if shape is None:
         columns = created_shape(spec).columns
-        prepare.append(CreateTarget(spec.relation, columns, spec.unique_key, spec.fillfactor, declared))
+        prepare.append(CreateTarget(spec.relation, columns, spec.created_key, spec.fillfactor, declared))
+    elif missing := missing_columns(spec, shape):
+        prepare.append(AddColumns(spec.relation, missing, spec.strategy.defaults()))
     if declared and (shape is None or shape.partitioned):
         by = (shape or created_shape(spec))[declared]
         prepare.append(EnsureChild(spec.relation, by, load.partition, spec.fillfactor))
     return tuple(prepare)
+
+
+def missing_columns(spec: LoadSpec, target: TableShape) -> tuple[Column, ...]:
+    """The strategy's own columns that the target lacks."""
+    return tuple(item for item in own_columns(spec, target) if item.name not in target)
+
+
+def own_columns(spec: LoadSpec, target: TableShape) -> tuple[Column, ...]:
+    """The columns that the strategy fills by itself."""
+    return spec.strategy.own_columns({item.name: item for item in target.columns}, spec.version)
 
 
 def batch_columns(load: Load, target: TableShape) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -110,14 +143,17 @@ def batch_columns(load: Load, target: TableShape) -> tuple[tuple[str, ...], tupl
         SchemaDriftError: all that does not fit, with the columns there are.
     """
     spec, parts = load.spec, load.manifest.parts
-    found = parts[0].columns if parts else tuple(item.name for item in target.columns if item.writable)
+    own = {item.name for item in own_columns(spec, target)}
+    asked = tuple(item.name for item in spec.strategy.batch_only())
+    writable = (item.name for item in target.columns if item.writable and item.name not in own)
+    found = parts[0].columns if parts else tuple(dict.fromkeys((*writable, *asked)))
     problems = [
         f"file {part.source or part.name!r} has columns {', '.join(part.columns)}, the first file {', '.join(found)}"
         for part in parts
         if set(part.columns) != set(found)
     ]
-    extra = tuple(name for name in found if name not in target)
-    wanted = dict.fromkeys([*spec.unique_key, *spec.version, *spec.column_names])
+    extra = tuple(name for name in found if name not in target and name not in asked)
+    wanted = dict.fromkeys([*spec.unique_key, *spec.version, *spec.column_names, *asked])
     problems += [f"column {name!r} is missing in the batch{meant(name, found)}" for name in wanted if name not in found]
     problems += target_problems(spec, target)
     problems += [
@@ -125,6 +161,7 @@ def batch_columns(load: Load, target: TableShape) -> tuple[tuple[str, ...], tupl
         for item in target.columns
         if item.name in found and not item.writable
     ]
+    problems += [f"column {name!r} is filled by strategy {spec.strategy.kind!r}" for name in found if name in own]
     if spec.on_schema_change == "fail":
         problems += [f"column {name!r} of the batch is not in the target{meant(name, target.names)}" for name in extra]
     if problems:

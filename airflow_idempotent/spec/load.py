@@ -16,7 +16,7 @@ from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.spec.checks import CheckEntry
 from airflow_idempotent.spec.source import Model
 from airflow_idempotent.spec.words import meant, ours
-from airflow_idempotent.strategies import STRATEGIES, Merge
+from airflow_idempotent.strategies import STRATEGIES, AnyStrategy, Merge
 
 
 def _listed(value: Any) -> Any:
@@ -96,7 +96,7 @@ class LoadSpec(Model):
     event_time: str | None = Field(None, description="Column that says when a row happened.")
     partition_by: PartitionBy = Field(default_factory=PartitionBy, description="How the time axis is cut.")
     timezone: str = Field("UTC", description="Time zone whose calendar cuts the partitions (IANA name).")
-    strategy: Annotated[Merge, BeforeValidator(_strategy)] = Field(
+    strategy: Annotated[AnyStrategy, BeforeValidator(_strategy)] = Field(
         default_factory=Merge, description="How rows get in: its name, or a mapping with its options."
     )
     landing: Landing = Field(default_factory=Landing, description="Where batches are kept as they came.")
@@ -159,9 +159,10 @@ class LoadSpec(Model):
 
     def unmet_needs(self) -> Iterator[Problem]:
         """What the strategy cannot do without."""
-        for need in self.strategy.needs:
+        for need, question in self.strategy.needs.items():
             if not getattr(self, need):
-                yield need, f"required by strategy {self.strategy.kind!r}: which columns tell which row is which?"
+                path = "partition_by.column" if need == "partition_column" else need
+                yield path, f"required by strategy {self.strategy.kind!r}: {question}"
 
     def _unknown_columns(self) -> Iterator[Problem]:
         if not (known := self.column_names):
@@ -171,6 +172,7 @@ class LoadSpec(Model):
             ("partition_by.column", self.partition_by.column),
         ]
         used += [("unique_key", name) for name in self.unique_key] + [("version", name) for name in self.version]
+        used += [(f"strategy.{option}", name) for option, name in self.strategy.target_columns_used.items()]
         used += [
             (f"checks.{number}.{check.kind}", name)
             for number, check in enumerate(self.checks)
@@ -203,11 +205,17 @@ class LoadSpec(Model):
 
     def created_columns(self) -> tuple[Column, ...]:
         """The columns as the target is created with them; keys are never NULL."""
-        return tuple(
+        columns = tuple(
             Column(
                 column.name,
                 catalogue_spelling(column.data_type),
-                nullable="not_null" not in column.constraints and column.name not in self.unique_key,
+                nullable="not_null" not in column.constraints and column.name not in self.created_key,
             )
             for column in self.columns
         )
+        return (*columns, *self.strategy.own_columns({item.name: item for item in columns}, self.version))
+
+    @property
+    def created_key(self) -> tuple[str, ...]:
+        """The primary key of the table that we create."""
+        return self.strategy.created_key(self.unique_key, self.version)

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from airflow_idempotent.core.actions import (
     Action,
+    AddColumns,
     CopyBatch,
     CreateStaging,
     CreateTarget,
@@ -28,6 +29,8 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
     match action:
         case CreateTarget():
             return create.create_target(action)
+        case AddColumns():
+            return create.add_columns(action)
         case EnsureChild():
             return create.ensure_child(action)
         case CreateStaging():
@@ -54,7 +57,8 @@ def create_staging(action: CreateStaging, target: TableShape) -> Statement:
     for item in target.select(action.columns):
         wide = exp.cast(column(item.name), data_type("numeric")) if item.scale is not None else column(item.name)
         columns.append(exp.alias_(wide, item.name, quoted=True))
-    columns += [exp.alias_(exp.cast(exp.null(), data_type("text")), name, quoted=True) for name in action.ignored]
+    others = [*((item.name, item.data_type) for item in action.extra), *((name, "text") for name in action.ignored)]
+    columns += [exp.alias_(exp.cast(exp.null(), data_type(kind)), name, quoted=True) for name, kind in others]
     return statement(temporary(action.staging, exp.select(*columns).from_(table(action.target)), no_data=True))
 
 

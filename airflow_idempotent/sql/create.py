@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from airflow_idempotent.core.actions import CreateTarget, EnsureChild
+from airflow_idempotent.core.actions import AddColumns, CreateTarget, EnsureChild
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.sql.dialects.postgres import AttachPartition
 from airflow_idempotent.sql.statement import Statement, data_type, quoted, statement, table
@@ -34,6 +34,24 @@ def create_target(action: CreateTarget) -> tuple[Statement, ...]:
         properties=exp.Properties(expressions=properties) if properties else None,
     )
     return statement(schema), statement(create)
+
+
+def add_columns(action: AddColumns) -> tuple[Statement, ...]:
+    """ALTER TABLE ADD COLUMN IF NOT EXISTS, one statement each."""
+    defaults = dict(action.defaults)
+    found = []
+    for item in action.columns:
+        constraints: list[exp.Expr] = []
+        if item.name in defaults:
+            default = exp.DefaultColumnConstraint(this=exp.var(defaults[item.name]))
+            constraints.append(exp.ColumnConstraint(kind=default))
+        if not item.nullable:
+            constraints.append(exp.ColumnConstraint(kind=exp.NotNullColumnConstraint()))
+        column = exp.ColumnDef(
+            this=quoted(item.name), kind=data_type(item.data_type), constraints=constraints, exists=True
+        )
+        found.append(statement(exp.Alter(this=table(action.target), kind="TABLE", actions=[column])))
+    return tuple(found)
 
 
 def ensure_child(action: EnsureChild) -> tuple[Statement, ...]:

@@ -12,7 +12,7 @@ EVENT_COLUMNS = (
     "spec_fingerprint", "content_fingerprint", "staged_rows",
     "inserted", "updated", "deleted", "unchanged", "stale", "duplicate", "rejected",
     "row_count", "digest", "min_version", "max_version", "min_event_time", "max_event_time", "cutoff_ts",
-    "lane", "attempt", "message", "seconds", "previous_hash", "hash",
+    "beyond_batch", "lane", "attempt", "message", "seconds", "previous_hash", "hash",
 )  # fmt: skip
 
 LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%(key)s)"
@@ -50,6 +50,19 @@ WHERE event_id = (
     )
 
 
+def newer_snapshot(table: str, version: int, start: Any) -> Statement:
+    """Whether a batch of a later partition was published, whenever it was landed."""
+    return Statement(
+        """
+SELECT EXISTS (
+    SELECT FROM airflow_idempotent.events
+    WHERE table_name = %(table)s AND table_version = %(version)s AND partition_start > %(start)s
+      AND step = 'stage_merge' AND state = 'published')
+""",
+        {"table": table, "version": version, "start": start},
+    )
+
+
 def newer_batch(table: str, version: int, partition: str, revision: int, landed_at: str) -> Statement:
     """Whether a batch of a greater number was published after that instant."""
     return Statement(
@@ -67,7 +80,8 @@ SELECT EXISTS (
 RECEIPT_COLUMNS = (
     "event_id", "batch_id", "state", "recorded_at", "staged_rows",
     "inserted", "updated", "deleted", "unchanged", "stale", "duplicate", "rejected",
-    "min_version", "max_version", "min_event_time", "max_event_time", "row_count", "digest", "content_fingerprint",
+    "min_version", "max_version", "min_event_time", "max_event_time", "row_count", "digest", "beyond_batch",
+    "content_fingerprint",
 )  # fmt: skip
 
 

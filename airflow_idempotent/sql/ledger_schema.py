@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow_idempotent.sql.statement import Statement
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # Every upgrade is one entry; an installed ledger runs those after its own version.
 UPGRADES = (
@@ -119,6 +119,15 @@ CREATE VIEW airflow_idempotent.watermarks AS
         WHERE step = 'stage_merge' AND state = 'published' AND lane = 'scheduled'
     ) AS published
     GROUP BY table_name, table_version;
+""",
+    # Version 2: strategies that write rows which no batch holds.
+    """
+ALTER TABLE airflow_idempotent.events
+    ADD COLUMN beyond_batch bigint NOT NULL DEFAULT 0 CHECK (beyond_batch >= 0),
+    DROP CONSTRAINT every_row_accounted_for,
+    ADD CONSTRAINT every_row_accounted_for CHECK (
+        step <> 'stage_merge' OR state <> 'published'
+        OR staged_rows + beyond_batch = inserted + updated + deleted + unchanged + stale + duplicate + rejected);
 """,
 )
 

@@ -7,7 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 from airflow_idempotent.core.actions import InspectBatch, MeasurePartition
-from airflow_idempotent.core.columns import Column, TableShape
+from airflow_idempotent.core.columns import BATCH_ID, Column, TableShape
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table
 
@@ -53,15 +53,17 @@ _ORDERED = {
 
 
 def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
-    """One scan of staging, one row: rows, bounds of version and event time, NULLs per key, numbers that do not fit."""
+    """One scan of staging, one row: rows, bounds of version and time, rows outside, NULLs per key, numbers unfit."""
     scaled = [item for item in target.select(action.columns) if item.scale is not None]
     selected: list[exp.Expr] = [exp.alias_(exp.Count(this=exp.Star()), "rows")]
     selected += _bounds("version", next(iter(action.version), ""), action.columns, target)
     selected += _bounds("event_time", action.event_time or "", action.columns, target)
+    selected.append(_outside(action))
     selected += [_count_where(column(name).is_(exp.null()), f"null:{name}") for name in action.unique_key]
     selected += [_count_where(_would_be_rounded(item), f"scale:{item.name}") for item in scaled]
     selected += [_count_where(_does_not_fit(item), f"range:{item.name}") for item in scaled]
-    return statement(exp.select(*selected).from_(table(action.staging)))
+    inside = bounds(action.partition, target[action.event_time]) if action.partition and action.event_time else {}
+    return statement(exp.select(*selected).from_(table(action.staging)), **inside)
 
 
 def measure_partition(action: MeasurePartition, target: TableShape) -> Statement:
@@ -69,6 +71,7 @@ def measure_partition(action: MeasurePartition, target: TableShape) -> Statement
     hashed = [
         column(item.name) if item.base_type in _HASHED else exp.cast(column(item.name), data_type("text"))
         for item in target.columns
+        if item.name != BATCH_ID
     ]
     row_hash = exp.func("hash_record_extended", exp.func("ROW", *hashed), exp.Literal.number(0))
     total = exp.func("coalesce", exp.Sum(this=row_hash), exp.Literal.number(0))
@@ -105,6 +108,14 @@ def _bounds(label: str, name: str, columns: tuple[str, ...], target: TableShape)
         exp.alias_(exp.cast(aggregate(this=column(name)), data_type("text")), f"{side}_{label}")
         for side, aggregate in (("min", exp.Min), ("max", exp.Max))
     ]
+
+
+def _outside(action: InspectBatch) -> exp.Expr:
+    """Rows that are not inside the partition, those without a time among them; NULL where nobody asks."""
+    if action.partition is None or not action.event_time:
+        return exp.alias_(exp.null(), "outside")
+    inside = exp.Paren(this=exp.and_(*within(action.event_time)))
+    return _count_where(exp.not_(exp.Is(this=inside, expression=exp.true())), "outside")
 
 
 def _count_where(condition: exp.Expr, label: str) -> exp.Expr:

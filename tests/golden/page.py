@@ -13,17 +13,19 @@ from pathlib import Path
 from typing import Any, get_args
 
 import yaml
+from pydantic import TypeAdapter
 
-from airflow_idempotent.core.actions import Action, CreateTarget, EnsureChild, RunChecks
+from airflow_idempotent.core.actions import Action, AddColumns, CreateTarget, EnsureChild, RunChecks
 from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.manifest import CsvFormat, Part
 from airflow_idempotent.core.partition import Grain
 from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.staged import Staged
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.sql.checks import sample_violations
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.statement import Statement, table
-from airflow_idempotent.strategies import STRATEGIES
+from airflow_idempotent.strategies import STRATEGIES, Strategy
 
 FOLDER = Path(__file__).parent
 STAGING, WINNERS = "idem_staging", "idem_winners"
@@ -84,12 +86,34 @@ class Page:
             return [self._action(ACTIONS[kind], self.given)]
         if kind := self.given.get("check"):
             return [RunChecks(WINNERS, (self.check,), self.shape.names)] if kind else []
-        strategy = STRATEGIES[self.given["strategy"]]()
+        assert self.strategy
+        return [*self.strategy.prepare(self.staged), *self.strategy.write(self.staged)]
+
+    @cached_property
+    def strategy(self) -> Strategy | None:
+        """The strategy of the page, by its name or with options."""
+        if not (given := self.given.get("strategy")):
+            return None
+        options = {"kind": given} if isinstance(given, str) else given
+        return TypeAdapter(STRATEGIES[options["kind"]]).validate_python(options)
+
+    @property
+    def staged(self) -> Staged:
+        """The batch of a strategy's page."""
         words = {name: tuple(self.given.get(name, ())) for name in ("unique_key", "version")}
-        words["columns"] = tuple(self.given.get("columns", self.shape.names))
-        prepared = strategy.prepare(staging=STAGING, winners=WINNERS, **words)
-        written = strategy.write(target=self.relation, source=WINNERS, deduplicated=True, within=None, **words)
-        return [*prepared, *written]
+        own = self.strategy.own_columns({item.name: item for item in self.shape.columns}, words["version"])
+        batch = [name for name in self.shape.names if name not in {item.name for item in own}]
+        return Staged(
+            target=self.relation,
+            staging=STAGING,
+            winners=WINNERS,
+            columns=tuple(self.given.get("columns", batch)),
+            batch_id="20250501_01",
+            partition=Grain.DAY.parse("2025-05-01"),
+            partition_column=self.given.get("partition_column"),
+            deduplicated=True,
+            **words,
+        )
 
     @property
     def check(self) -> Any:
@@ -129,6 +153,10 @@ class Page:
                 return self.relation
             case "columns" if kind is CreateTarget:
                 return self.shape.columns
+            case "columns" if kind is AddColumns:
+                return tuple(_column(name, text) for name, text in value.items())
+            case "defaults":
+                return tuple(value.items())
             case "columns":
                 return tuple(value or self.shape.names)
             case "column" if kind is EnsureChild:

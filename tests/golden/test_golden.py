@@ -86,7 +86,8 @@ def prepare(page: Page, session: Session) -> None:
     if CreateStaging in kinds:
         return
     columns = page.shape.names
-    session.execute(compile_action(CreateStaging(page.relation, STAGING, columns), page.shape)[0])
+    extra = page.strategy.batch_only() if page.strategy else ()
+    session.execute(compile_action(CreateStaging(page.relation, STAGING, columns, extra=extra), page.shape)[0])
     if Deduplicate not in kinds:
         winners = Deduplicate(STAGING, WINNERS, columns, columns[:1])
         session.execute(compile_action(winners, page.shape)[0])

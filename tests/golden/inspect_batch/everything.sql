@@ -20,6 +20,7 @@ SELECT
   CAST(MAX("updated_at") AS TEXT) AS max_version,
   CAST(MIN("order_date") AS TEXT) AS min_event_time,
   CAST(MAX("order_date") AS TEXT) AS max_event_time,
+  NULL AS outside,
   COUNT(*) FILTER(WHERE
     "order_id" IS NULL) AS "null:order_id",
   COUNT(*) FILTER(WHERE

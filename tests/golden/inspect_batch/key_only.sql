@@ -15,6 +15,7 @@ SELECT
   NULL AS max_version,
   NULL AS min_event_time,
   NULL AS max_event_time,
+  NULL AS outside,
   COUNT(*) FILTER(WHERE
     "order_id" IS NULL) AS "null:order_id"
 FROM "pg_temp"."idem_staging";

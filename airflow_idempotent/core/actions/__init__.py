@@ -1,0 +1,38 @@
+"""The small instruction set a step is made of. A dialect compiles each action to SQL."""
+
+from __future__ import annotations
+
+from airflow_idempotent.core.actions.making import AddColumns, CreateTarget, EnsureChild
+from airflow_idempotent.core.actions.staging import CopyBatch, CreateStaging, Deduplicate, InspectBatch, RunChecks
+from airflow_idempotent.core.actions.writing import MeasurePartition, UpsertRows
+
+Action = (
+    CreateTarget
+    | AddColumns
+    | EnsureChild
+    | CreateStaging
+    | CopyBatch
+    | InspectBatch
+    | Deduplicate
+    | RunChecks
+    | UpsertRows
+    | MeasurePartition
+)
+
+# Writes to which an older batch must have something less to say than a newer one.
+Superseding = UpsertRows
+
+__all__ = [
+    "Action",
+    "AddColumns",
+    "CopyBatch",
+    "CreateStaging",
+    "CreateTarget",
+    "Deduplicate",
+    "EnsureChild",
+    "InspectBatch",
+    "MeasurePartition",
+    "RunChecks",
+    "Superseding",
+    "UpsertRows",
+]

@@ -1,0 +1,61 @@
+"""Making what must exist: the table, its columns, the child tables of a partitioned one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from airflow_idempotent.core.columns import Column
+from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.relation import MAX_IDENTIFIER_BYTES, Relation, short_name
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTarget:
+    """Make the target table, and its schema, when they do not exist.
+
+    A table that exists is left alone, whatever its columns. Idempotent because of that.
+    ``partition_column`` makes it PARTITION BY RANGE; ``fillfactor`` is the percentage of a page
+    that inserts fill, the rest is room for updates in place.
+    """
+
+    target: Relation
+    columns: tuple[Column, ...]
+    unique_key: tuple[str, ...]
+    fillfactor: int = 100
+    partition_column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumns:
+    """Add columns that ``target`` lacks, filled with NULL or their default.
+
+    Columns that are there are left alone, whatever their type. Idempotent because of that. PostgreSQL
+    changes the catalogue only, no row is rewritten; ``defaults`` are SQL words like ``false``.
+    """
+
+    target: Relation
+    columns: tuple[Column, ...]
+    defaults: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EnsureChild:
+    """Make the child table that holds one partition of a table PARTITION BY RANGE.
+
+    A child that exists is left alone, whatever its name. Idempotent because of that. Readers are not
+    blocked: the child is built aside and attached.
+    """
+
+    target: Relation
+    column: Column
+    partition: Partition
+    fillfactor: int = 100
+
+    @property
+    def child(self) -> Relation:
+        """The child's name: the table's and the partition's, or a hash of both when too long."""
+        name = f"{self.target.name}_p{self.partition.compact}"
+        fits = len(name.encode()) <= MAX_IDENTIFIER_BYTES
+        return Relation(
+            self.target.schema, name if fits else short_name("idem_p", str(self.target), self.partition.key)
+        )

@@ -1,0 +1,90 @@
+"""Bringing a batch into staging, and looking at it there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_idempotent.core.columns import Column
+from airflow_idempotent.core.manifest import CsvFormat, Part
+from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.relation import Relation
+
+
+@dataclass(frozen=True, slots=True)
+class CreateStaging:
+    """Make an empty staging table typed as ``target``, seen by this transaction only.
+
+    The target is left alone. Idempotent because the table vanishes with the transaction, so every
+    attempt begins with an empty one. ``ignored`` columns of the batch get a place and go no further;
+    ``extra`` ones are read by the strategy, with types of their own.
+    """
+
+    target: Relation
+    staging: str
+    columns: tuple[str, ...]
+    ignored: tuple[str, ...] = ()
+    extra: tuple[Column, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CopyBatch:
+    """Stream the bytes of one part into ``staging``, matching columns by the names in its header.
+
+    The target is left alone. Idempotent because staging is new in every attempt; the rows and the
+    checksum of the part are compared with the manifest, or the step is aborted.
+    """
+
+    staging: str
+    part: Part
+    format: CsvFormat
+
+
+@dataclass(frozen=True, slots=True)
+class InspectBatch:
+    """Refuse what no rule can load (NULL keys, digits that would be rounded), and measure the rest.
+
+    The target is left alone. Idempotent because it only reads staging. With ``partition``, rows whose
+    ``event_time`` lies outside it are refused too.
+    """
+
+    target: Relation
+    staging: str
+    columns: tuple[str, ...]
+    unique_key: tuple[str, ...]
+    version: tuple[str, ...] = ()
+    event_time: str | None = None
+    partition: Partition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deduplicate:
+    """Keep one row per key in ``winners``: the greatest version, ties by the row's content.
+
+    Staging and target are left alone. Idempotent because the order is total: the same rows give the
+    same winners.
+    """
+
+    staging: str
+    winners: str
+    columns: tuple[str, ...]
+    unique_key: tuple[str, ...]
+    version: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunChecks:
+    """Evaluate the checks on the rows that are about to be published; ``error`` closes the gate.
+
+    The target is left alone. Idempotent because it only reads ``rows``, which have the ``columns``.
+    """
+
+    rows: str
+    checks: Sequence[Any]
+    columns: tuple[str, ...]
+
+    @property
+    def answerable(self) -> list[Any]:
+        """The checks that ``rows`` can answer; the others ask for columns that only the target has."""
+        return [check for check in self.checks if set(check.columns_used) <= set(self.columns)]

@@ -1,0 +1,36 @@
+"""A step in progress: what it works with, and what was counted so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from airflow_idempotent.core.step import Effects, Measure, Step
+from airflow_idempotent.core.verdict import CheckResult
+from airflow_idempotent.engine.batches import PartOpener
+from airflow_idempotent.engine.session import Session
+
+
+@dataclass
+class Work:
+    """A step in progress: what was counted and measured so far.
+
+    ``is_rerun`` says that this batch was the last thing published: look before you write.
+    """
+
+    step: Step
+    session: Session
+    batches: PartOpener
+    effects: Effects = field(default_factory=Effects)
+    measure: Measure = field(default_factory=Measure)
+    checks: tuple[CheckResult, ...] = ()
+    is_rerun: bool = False
+
+    @property
+    def where(self) -> dict[str, str]:
+        """The table and the partition, as errors take them."""
+        return {"table": self.step.table, "partition": self.step.partition.key}
+
+    def count(self, effects: Effects, *, beyond: int = 0) -> None:
+        """Add what an action did; ``beyond`` rows of it are of the table alone, and none of the batch."""
+        self.effects += effects
+        self.measure = replace(self.measure, beyond_batch=self.measure.beyond_batch + beyond)

@@ -1,0 +1,65 @@
+"""What every strategy says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from airflow_idempotent.core.actions import Action, Deduplicate
+from airflow_idempotent.core.columns import Column, TableShape
+from airflow_idempotent.core.staged import Scope, Staged
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strategy:
+    """How a batch gets into its table, as actions: no connection, no clock.
+
+    ``needs`` are the options of a spec without which it cannot work, each with the question it answers.
+    ``always_deduplicates`` when it cannot write straight from staging. ``refuses_outside`` when a row
+    outside the partition would be written twice.
+    """
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+    kind: str
+    needs: ClassVar[Mapping[str, str]] = {}
+    scope: ClassVar[Scope] = Scope.KEYS
+    always_deduplicates: ClassVar[bool] = False
+    refuses_outside: ClassVar[bool] = False
+
+    @property
+    def target_columns_used(self) -> Mapping[str, str]:
+        """Columns of the target that options name: option to column."""
+        return {}
+
+    def batch_only(self) -> tuple[Column, ...]:
+        """Columns that the batch must have and the target need not."""
+        return ()
+
+    def own_columns(self, columns: Mapping[str, Column], version: tuple[str, ...]) -> tuple[Column, ...]:
+        """Columns of the target that the strategy fills, never the batch; ``columns`` are the others, by name."""
+        return ()
+
+    def defaults(self) -> tuple[tuple[str, str], ...]:
+        """What rows that are there already get in own columns that are added: column, SQL word."""
+        return ()
+
+    def created_key(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> tuple[str, ...]:
+        """The primary key of a table that we create; empty for none."""
+        return unique_key
+
+    def is_exclusive(self, target: TableShape, unique_key: tuple[str, ...]) -> bool:
+        """Whether other writers of the whole table must be kept out, since no index would stop them."""
+        return not target.is_unique(unique_key)
+
+    def prepare(self, staged: Staged) -> tuple[Action, ...]:
+        """Before the gate: what would be published stands in ``winners``, for checks to look at."""
+        return (Deduplicate(staged.staging, staged.winners, staged.columns, staged.unique_key, staged.version),)
+
+    def checked_rows(self, staged: Staged) -> str:
+        """The table of rows that checks look at, once prepared."""
+        return staged.winners
+
+    def write(self, staged: Staged) -> tuple[Action, ...]:
+        """Behind the gate: the actions that change the target."""
+        raise NotImplementedError
