@@ -23,8 +23,8 @@ USAGE = {"ArgumentsError", "DuplicateTableError", "NoPartitionError", "OutOfRang
 USAGE |= {"SpecError", "TargetMissingError", "UsageError"}
 FINDINGS = {
     "BadFileError", "BadRowError", "BatchDamagedError", "ConstraintError", "FileChangingError", "GateClosedError",
-    "ManifestError", "NullKeyError", "PrecisionError", "RepeatedKeyError", "SchemaDriftError", "SourceChangedError",
-    "SourceMissingError", "SpecChangedError",
+    "ManifestError", "NullKeyError", "OutsidePartitionError", "PrecisionError", "RepeatedKeyError", "SchemaDriftError",
+    "SourceChangedError", "SourceMissingError", "SpecChangedError",
 }  # fmt: skip
 KINDS = [
     kind for kind in vars(errors).values()
