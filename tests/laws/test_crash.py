@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
@@ -15,7 +14,7 @@ from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.step import Effects
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.spec.load import LoadSpec
-from tests.faults import Watched
+from tests.laws.crashing import in_a_child, killed, killing, moments_of
 from tests.laws.world import Batch, World
 from tests.model.merge import Row
 
@@ -40,43 +39,6 @@ def prepared(world: World) -> tuple[LoadSpec, Manifest]:
     )
     world.load(spec.model_copy(update={"checks": ()}), world.land(spec, Batch("2025-05-01", 1, tuple(FIRST))).manifest)
     return spec, world.land(spec, Batch("2025-05-01", 2, tuple(SECOND))).manifest
-
-
-def in_a_child(work: Callable[[], object]) -> int:
-    """Run it in a process of its own, which ends with it; its pid, without waiting."""
-    if pid := os.fork():
-        return pid
-    try:
-        work()
-    finally:
-        os._exit(0)  # neither pytest nor the fixtures must notice
-
-
-def killed(pid: int) -> bool:
-    """Whether the child was killed rather than done."""
-    _, status = os.waitpid(pid, 0)
-    return os.WIFSIGNALED(status)
-
-
-def killing(connect: Callable[[], Any], moment: int) -> Callable[[], Any]:
-    """Connections that kill their process at the n-th moment worth it."""
-    left = [moment]
-
-    def watch(event: str) -> None:
-        # What follows a statement is what precedes the next one, but for a COMMIT that nobody hears of.
-        if event.startswith("before ") or event in ("chunk", "after COPY", "after COMMIT"):
-            left[0] -= 1
-            if left[0] < 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    return lambda: Watched(connect(), watch)
-
-
-def moments_of(world: World, load: Callable[[Callable[[], Any]], object]) -> int:
-    """How many moments a whole run has."""
-    seen: list[str] = []
-    load(lambda: Watched(world.connect(), seen.append))
-    return sum(event.startswith("before ") or event in ("chunk", "after COPY", "after COMMIT") for event in seen)
 
 
 def events(world: World, spec: LoadSpec, batch: str) -> list[tuple[Any, ...]]:

@@ -45,11 +45,12 @@ class Batch:
     rows: tuple[Row, ...]
 
     def csv(self) -> str:
-        lines = [",".join(COLUMNS), *(",".join(map(_field, (row[name] for name in COLUMNS))) for row in self.rows)]
+        lines = [",".join(COLUMNS), *(",".join(map(field_of, (row[name] for name in COLUMNS))) for row in self.rows)]
         return "\n".join(lines) + "\n"
 
 
-def _field(value: Value) -> str:
+def field_of(value: Value) -> str:
+    """A value as our CSV files have it: text in quotes, NULL as nothing."""
     if value is None:
         return ""
     return str(value) if isinstance(value, int) else '"' + value.replace('"', '""') + '"'

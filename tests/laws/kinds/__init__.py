@@ -1,0 +1,13 @@
+"""Every strategy as the laws try it: one file each, one line each."""
+
+from __future__ import annotations
+
+from tests.laws.kinds.kind import PARTITIONS, Kind, Model
+from tests.laws.kinds.merge import MERGE
+
+KINDS: dict[str, Kind] = {
+    "merge": MERGE,
+}
+"""By the name of the strategy, with a comma and a word when it is tried with options."""
+
+__all__ = ["KINDS", "PARTITIONS", "Kind", "Model"]

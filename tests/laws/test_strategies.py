@@ -1,0 +1,91 @@
+"""The four laws, for every strategy alike: rerun, commute, crash, isolate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_idempotent.strategies import STRATEGIES
+from tests.laws.crashing import in_a_child, killed, killing, moments_of
+from tests.laws.kinds import KINDS, PARTITIONS
+from tests.laws.trial import Revision, Trial, for_each_strategy, replays
+from tests.laws.world import World
+
+every_kind = pytest.mark.parametrize("name", KINDS)
+
+
+def test_every_strategy_is_on_trial() -> None:
+    assert {name.partition(",")[0] for name in KINDS} == set(STRATEGIES)
+
+
+@every_kind
+@for_each_strategy
+@given(data=st.data())
+def test_any_order_ends_alike_and_all_of_it_again_writes_nothing(world_once: World, name: str, data: Any) -> None:
+    kind = KINDS[name]
+    history, order = data.draw(replays(kind))
+    trial = Trial(world_once, kind, data.draw(st.sampled_from(sorted(kind.layouts))), checked=data.draw(st.booleans()))
+    in_time = kind.model()
+    manifests = [trial.land(batch) for batch in history]
+    for batch in history:
+        in_time.load(batch.rows, partition=batch.partition, revision=batch.number)
+
+    for number in order:
+        batch, before, places = history[number], Counter(trial.rows()), trial.places()
+        effects = trial.model.load(batch.rows, partition=batch.partition, revision=batch.number)
+        assert trial.load(manifests[number]).effects.as_dict() == effects
+        assert trial.rows() == trial.model.in_order()
+        if kind.keeps_places:
+            stayed = Counter(row for place, row in trial.places().items() if place in places)
+            assert before & Counter(trial.rows()) <= stayed, "a row that did not change was written"
+
+    if kind.commutes:
+        assert trial.rows() == in_time.in_order()
+    written = trial.places()
+    for number in order:
+        assert trial.load(manifests[number]).effects.touched == 0
+    assert trial.places() == written
+
+
+@every_kind
+def test_killed_at_any_moment_and_retried_is_one_clean_run(world_once: World, name: str) -> None:
+    kind = KINDS[name]
+    first, second = (Revision(PARTITIONS[0], number, rows) for number, rows in enumerate(kind.story, start=1))
+    layout = next(iter(kind.layouts))
+
+    def prepared() -> tuple[Trial, Any]:
+        trial = Trial(world_once, kind, layout, checked=True)
+        trial.load(trial.land(first))
+        return trial, trial.land(second)
+
+    trial, manifest = prepared()
+    before = trial.rows()
+    moments = moments_of(world_once, lambda connect: trial.load(manifest, connect=connect))
+    clean = trial.rows()
+    once = trial.world.sql(_EFFECTS, [trial.spec.table, manifest.batch_id])
+    assert clean != before
+    assert moments > 20
+
+    for moment in range(moments):
+        trial, manifest = prepared()
+        pid = in_a_child(lambda: trial.load(manifest, connect=killing(world_once.connect, moment)))  # noqa: B023
+        assert killed(pid), moment
+        found = trial.rows()
+        assert found in (before, clean), moment
+
+        trial.load(manifest)
+
+        assert trial.rows() == clean, moment
+        written = trial.world.sql(_EFFECTS, [trial.spec.table, manifest.batch_id])
+        assert written[:1] == once, moment
+        assert all(row[:3] == (0, 0, 0) for row in written[1:]), moment
+
+
+_EFFECTS = (
+    "SELECT inserted, updated, deleted, unchanged, stale, duplicate, rejected, beyond_batch "
+    "FROM airflow_idempotent.events WHERE table_name = %s AND batch_id = %s ORDER BY event_id"
+)
