@@ -10,11 +10,13 @@ from airflow_idempotent.core.actions import (
     AddColumns,
     CopyBatch,
     CreateTarget,
+    DropColumns,
     EnsureChild,
     InspectBatch,
     MeasurePartition,
     RunChecks,
     UpsertRows,
+    WidenColumns,
 )
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.verdict import closes_gate
@@ -48,7 +50,7 @@ def apply(work: Work, action: Action) -> None:
         case MeasurePartition():
             [(rows, total)] = work.session.query(statements[0])
             work.measure = replace(work.measure, row_count=rows, digest=digest(rows, total))
-        case CreateTarget() | AddColumns() | EnsureChild() if is_there(work, action):
+        case CreateTarget() | AddColumns() | DropColumns() | WidenColumns() | EnsureChild() if is_there(work, action):
             pass
         case CreateTarget() if _found(work, action.target)[0]:  # CREATE SCHEMA would ask for a right first
             work.session.execute(statements[-1])
@@ -63,12 +65,21 @@ def is_there(work: Work, action: Action) -> bool:
         case CreateTarget():
             return _found(work, action.target)[1]
         case AddColumns():
-            shape = work.session.shape(action.target)
-            return shape is not None and all(column.name in shape for column in action.columns)
+            return all(column.name in _columns(work, action.target) for column in action.columns)
+        case DropColumns():
+            return not set(action.columns) & _columns(work, action.target).keys()
+        case WidenColumns():
+            return all(_columns(work, action.target).get(column.name) == column.new for column in action.columns)
         case EnsureChild():
             return bool(work.session.query(child_of(action)))
         case _:
             return False
+
+
+def _columns(work: Work, relation: Relation) -> dict[str, str]:
+    """The columns of a table as it is now, with their types."""
+    shape = work.session.shape(relation)
+    return {column.name: column.data_type for column in shape.columns} if shape else {}
 
 
 def _found(work: Work, relation: Relation) -> tuple[bool, bool]:

@@ -149,7 +149,7 @@ class SchemaDriftError(IdempotentError):
 
     @property
     def next_move(self) -> str:
-        return "Correct the source or the spec; 'on_schema_change: ignore' leaves columns out that the target lacks."
+        return "Correct the source or the spec, or choose another 'on_schema_change': ignore, append_new_columns, …"
 
 
 @dataclass(eq=False, kw_only=True)

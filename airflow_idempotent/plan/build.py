@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from airflow_idempotent.core.actions import (
     Action,
-    AddColumns,
     CopyBatch,
     CreateStaging,
     CreateTarget,
@@ -16,12 +16,14 @@ from airflow_idempotent.core.actions import (
     RunChecks,
 )
 from airflow_idempotent.core.columns import Column, TableShape
+from airflow_idempotent.core.drift import SchemaChange
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Grain, Partition, is_time
 from airflow_idempotent.core.relation import short_name
 from airflow_idempotent.core.staged import Staged
 from airflow_idempotent.core.step import Step, Timeouts
 from airflow_idempotent.errors import SchemaDriftError, TargetMissingError
+from airflow_idempotent.plan.schema_change import Ruling, actions_of, changed_shape, rule
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.spec.words import meant
@@ -58,8 +60,9 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     """
     spec = load.spec
     target = shape or created_shape(spec)
-    target = replace(target, columns=(*target.columns, *missing_columns(spec, target)))
-    columns, ignored = batch_columns(load, target)
+    ruled = ruling(load, target)
+    target = changed_shape(target, ruled.change)
+    columns, ignored = batch_columns(load, target, ruled.problems)
     staged = stage(load, target, columns)
     strategy, by = spec.strategy, spec.partition_column
     extra = tuple(item for item in strategy.batch_only() if item.name not in target)
@@ -80,7 +83,8 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         partition=load.partition,
         manifest=load.manifest,
         actions=tuple(actions),
-        prepare=preparation(load, shape),
+        prepare=preparation(load, shape, ruled.change),
+        notes=ruled.change.notes,
         exclusive=strategy.is_exclusive(target, spec.unique_key),
         scope=strategy.scope,
         spec_fingerprint=fingerprint(spec),
@@ -110,25 +114,31 @@ def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
     )
 
 
-def preparation(load: Load, shape: TableShape | None) -> tuple[Action, ...]:
-    """What must exist before the batch can be written: the table, and the child of the partition."""
+def preparation(load: Load, shape: TableShape | None, change: SchemaChange) -> tuple[Action, ...]:
+    """What must be there before the batch can be written: the table, its columns, the child of the partition."""
     spec, column = load.spec, load.spec.partition_by.column
     prepare: list[Action] = []
     declared = column if spec.partition_by.declarative else None
     if shape is None:
         columns = created_shape(spec).columns
         prepare.append(CreateTarget(spec.relation, columns, spec.created_key, spec.fillfactor, declared))
-    elif missing := missing_columns(spec, shape):
-        prepare.append(AddColumns(spec.relation, missing, spec.strategy.defaults()))
+    prepare += actions_of(change, shape or created_shape(spec), spec.strategy.defaults())
     if declared and (shape is None or shape.partitioned):
         by = (shape or created_shape(spec))[declared]
         prepare.append(EnsureChild(spec.relation, by, load.partition, spec.fillfactor))
     return tuple(prepare)
 
 
-def missing_columns(spec: LoadSpec, target: TableShape) -> tuple[Column, ...]:
-    """The strategy's own columns that the target lacks."""
-    return tuple(item for item in own_columns(spec, target) if item.name not in target)
+def ruling(load: Load, target: TableShape) -> Ruling:
+    """What the table must become first: it gets the strategy's own columns, and what the policy says."""
+    spec, parts = load.spec, load.manifest.parts
+    own = own_columns(spec, target)
+    mine = {item.name for item in own}
+    asked = {item.name for item in spec.strategy.batch_only()}
+    named = dict.fromkeys(name for part in parts[:1] for name in part.columns)
+    found = rule(spec, target, tuple(name for name in named if name not in asked | mine), mine)
+    added = tuple(item for item in own if item.name not in target)
+    return replace(found, change=replace(found.change, added=(*added, *found.change.added)))
 
 
 def own_columns(spec: LoadSpec, target: TableShape) -> tuple[Column, ...]:
@@ -136,8 +146,12 @@ def own_columns(spec: LoadSpec, target: TableShape) -> tuple[Column, ...]:
     return spec.strategy.own_columns({item.name: item for item in target.columns}, spec.version)
 
 
-def batch_columns(load: Load, target: TableShape) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def batch_columns(
+    load: Load, target: TableShape, forbidden: Sequence[str] = ()
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Columns of the batch that go to the target, in the target's order, and those left out.
+
+    ``forbidden`` is what the policy for schema changes has against them.
 
     Raises:
         SchemaDriftError: all that does not fit, with the columns there are.
@@ -147,11 +161,9 @@ def batch_columns(load: Load, target: TableShape) -> tuple[tuple[str, ...], tupl
     asked = tuple(item.name for item in spec.strategy.batch_only())
     writable = (item.name for item in target.columns if item.writable and item.name not in own)
     found = parts[0].columns if parts else tuple(dict.fromkeys((*writable, *asked)))
-    problems = [
-        f"file {part.source or part.name!r} has columns {', '.join(part.columns)}, the first file {', '.join(found)}"
-        for part in parts
-        if set(part.columns) != set(found)
-    ]
+    others = (part for part in parts if set(part.columns) != set(found))
+    first = f"the first file {', '.join(found)}"
+    problems = [f"file {part.source or part.name!r} has columns {', '.join(part.columns)}, {first}" for part in others]
     extra = tuple(name for name in found if name not in target and name not in asked)
     wanted = dict.fromkeys([*spec.unique_key, *spec.version, *spec.column_names, *asked])
     problems += [f"column {name!r} is missing in the batch{meant(name, found)}" for name in wanted if name not in found]
@@ -162,8 +174,7 @@ def batch_columns(load: Load, target: TableShape) -> tuple[tuple[str, ...], tupl
         if item.name in found and not item.writable
     ]
     problems += [f"column {name!r} is filled by strategy {spec.strategy.kind!r}" for name in found if name in own]
-    if spec.on_schema_change == "fail":
-        problems += [f"column {name!r} of the batch is not in the target{meant(name, target.names)}" for name in extra]
+    problems += forbidden
     if problems:
         raise SchemaDriftError(table=spec.table, problems=(*problems, *the_target_has(target)))
     return tuple(name for name in target.names if name in found), extra

@@ -214,6 +214,8 @@ _EMPTY = {
     "publish_empty": "No file, or one without rows, is a batch without rows; its checks are not evaluated.",
 }
 _SCHEMA = {
-    "fail": "Columns of the batch that the target lacks refuse it, with the columns there are.",
-    "ignore": "Columns of the batch that the target lacks are left out.",
+    "fail": "Columns that the target lacks, or has with another type, refuse the batch, with the columns there are.",
+    "ignore": "Columns of the batch that the target lacks are left out. Types stay the table's.",
+    "append_new_columns": "Columns that the target lacks are added (type of 'columns', else text). Types stay the table's.",
+    "sync_all_columns": "The target gets the spec's columns: new ones are added, others dropped, types only widened.",
 }

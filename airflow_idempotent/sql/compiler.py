@@ -13,24 +13,30 @@ from airflow_idempotent.core.actions import (
     CreateStaging,
     CreateTarget,
     Deduplicate,
+    DropColumns,
     EnsureChild,
     InspectBatch,
     MeasurePartition,
     RunChecks,
     UpsertRows,
+    WidenColumns,
 )
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.sql import checks, create, measure, merge
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
 
-def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
+def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:  # noqa: C901, one case per action
     """The statements an action stands for, in order. ``target`` is the table they are meant for."""
     match action:
         case CreateTarget():
             return create.create_target(action)
         case AddColumns():
             return create.add_columns(action)
+        case DropColumns():
+            return create.drop_columns(action)
+        case WidenColumns():
+            return create.widen_columns(action)
         case EnsureChild():
             return create.ensure_child(action)
         case CreateStaging():

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from airflow_idempotent.core.actions.making import AddColumns, CreateTarget, EnsureChild
+from airflow_idempotent.core.actions.making import AddColumns, CreateTarget, DropColumns, EnsureChild, WidenColumns
 from airflow_idempotent.core.actions.staging import CopyBatch, CreateStaging, Deduplicate, InspectBatch, RunChecks
 from airflow_idempotent.core.actions.writing import MeasurePartition, UpsertRows
 
 Action = (
     CreateTarget
     | AddColumns
+    | DropColumns
+    | WidenColumns
     | EnsureChild
     | CreateStaging
     | CopyBatch
@@ -29,10 +31,12 @@ __all__ = [
     "CreateStaging",
     "CreateTarget",
     "Deduplicate",
+    "DropColumns",
     "EnsureChild",
     "InspectBatch",
     "MeasurePartition",
     "RunChecks",
     "Superseding",
     "UpsertRows",
+    "WidenColumns",
 ]

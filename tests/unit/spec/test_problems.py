@@ -147,7 +147,7 @@ def test_a_problem_is_told_with_its_path_and_what_was_meant(changes: dict[str, A
         ),
         ({"partition_by": {"grain": "daily"}}, "partition_by.grain", "'hour', 'day', 'week', 'month' or 'year'"),
         ({"on_empty": "ignore"}, "on_empty", "'fail', 'skip' or 'publish_empty'"),
-        ({"on_schema_change": "add"}, "on_schema_change", "'fail' or 'ignore'"),
+        ({"on_schema_change": "add"}, "on_schema_change", "'append_new_columns' or 'sync_all_columns'"),
         ({"start_date": "2025-02-30"}, "start_date", "day value is outside expected range"),
         ({"start_date": "yesterday"}, "start_date", "valid datetime or date"),
         ({"start_date": None}, "start_date", "valid datetime"),
