@@ -216,6 +216,6 @@ _EMPTY = {
 _SCHEMA = {
     "fail": "Columns that the target lacks, or has with another type, refuse the batch, with the columns there are.",
     "ignore": "Columns of the batch that the target lacks are left out. Types stay the table's.",
-    "append_new_columns": "Columns that the target lacks are added (type of 'columns', else text); types stay as they are.",
+    "append_new_columns": "Columns that the target lacks are added, as 'columns' say or as text; types stay as they are.",
     "sync_all_columns": "The target gets the spec's columns: new ones are added, others dropped, types only widened.",
 }
