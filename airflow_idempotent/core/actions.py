@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_idempotent.core.columns import Column
-from airflow_idempotent.core.manifest import CsvFormat, Part
+from airflow_idempotent.core.manifest import Format, Part
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import MAX_IDENTIFIER_BYTES, Relation, short_name
 
@@ -67,7 +67,9 @@ class CreateStaging:
 
 @dataclass(frozen=True, slots=True)
 class CopyBatch:
-    """Stream the bytes of one part into ``staging``, matching columns by the names in its header.
+    """Stream the rows of one part into ``staging``, matching columns by name.
+
+    A CSV goes as it is; JSON Lines and Parquet are turned into CSV on the way, a chunk at a time.
 
     The target is left alone. Idempotent because staging is new in every attempt; the rows and the
     checksum of the part are compared with the manifest, or the step is aborted.
@@ -75,7 +77,7 @@ class CopyBatch:
 
     staging: str
     part: Part
-    format: CsvFormat
+    format: Format
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from airflow_idempotent.core.actions import (
     Action,
@@ -21,9 +20,10 @@ from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Effects, Measure, Step
 from airflow_idempotent.core.verdict import CheckResult, closes_gate
-from airflow_idempotent.engine.batches import PartOpener, VerifiedReader, unreadable_column
+from airflow_idempotent.engine.batches import PartOpener
+from airflow_idempotent.engine.copying import copy_part
 from airflow_idempotent.engine.gate import evaluate
-from airflow_idempotent.engine.refusals import UNIQUE_VIOLATION, bad_row, detail, sqlstate
+from airflow_idempotent.engine.refusals import UNIQUE_VIOLATION, detail, sqlstate
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.errors import BadRowError, GateClosedError, NullKeyError, PrecisionError, RepeatedKeyError
 from airflow_idempotent.sql.catalog import found
@@ -42,7 +42,6 @@ from airflow_idempotent.sql.merge import (
 )
 from airflow_idempotent.sql.statement import Statement, table
 
-log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
@@ -68,7 +67,7 @@ class Work:
         statements = compile_action(action, self.step.target)
         match action:
             case CopyBatch():
-                self._copy(action, statements[0])
+                copy_part(action, statements[0], step=self.step, session=self.session, batches=self.batches)
             case InspectBatch():
                 self._inspect(action, statements[0])
             case RunChecks():
@@ -101,42 +100,9 @@ class Work:
         [(schema, table)] = self.session.query(found(relation))
         return schema, table
 
-    def _copy(self, action: CopyBatch, statement: Statement) -> None:
-        with self.batches.open_part(self.step.manifest, action.part) as raw:
-            reader = VerifiedReader(raw, action.part)
-            try:
-                rows = self.session.copy_in(statement, reader)
-            except Exception as error:
-                refused = self._bad_row(error, action)
-                if refused or reader.failure:
-                    reader.verify()  # a value can be bad because the file is damaged
-                cause = reader.failure or refused or error
-                if cause is error:
-                    raise
-                raise cause from error
-            reader.verify(rows)
-        log.info(
-            "staged table=%s partition=%s file=%s rows=%d bytes=%d",
-            self.step.table,
-            self.step.partition,
-            action.part.name,
-            rows,
-            action.part.bytes,
-        )
-
-    def _bad_row(self, error: Exception, action: CopyBatch) -> BadRowError | None:
-        """A refused value with its file, line and column; the server knows no column of a byte it cannot read."""
-        found = bad_row(error, self.step.table, self.step.partition.key, action.part)
-        if found and found.line and not found.column:
-            with self.batches.open_part(self.step.manifest, action.part) as raw:
-                found.column = unreadable_column(
-                    VerifiedReader(raw, action.part), found.line, action.part, action.format
-                )
-        return found
-
     def _inspect(self, action: InspectBatch, statement: Statement) -> None:
         [(rows, min_version, max_version, min_time, max_time, *counts)] = self.session.query(statement)
-        where = {"table": self.step.table, "partition": self.step.partition.key}
+        where: dict[str, Any] = {"table": self.step.table, "partition": self.step.partition.key}
         scaled = [item for item in self.step.target.select(action.columns) if item.scale is not None]
         of_keys, of_scale = len(action.unique_key), len(action.unique_key) + len(scaled)
         nulls = _counted(action.unique_key, counts[:of_keys])

@@ -15,7 +15,7 @@ from airflow_idempotent.core.actions import (
     RunChecks,
 )
 from airflow_idempotent.core.columns import TableShape
-from airflow_idempotent.core.manifest import Manifest
+from airflow_idempotent.core.manifest import JsonlFormat, Manifest
 from airflow_idempotent.core.partition import Grain, Partition, is_time
 from airflow_idempotent.core.relation import short_name
 from airflow_idempotent.core.step import Step, Timeouts
@@ -110,11 +110,11 @@ def batch_columns(load: Load, target: TableShape) -> tuple[tuple[str, ...], tupl
         SchemaDriftError: all that does not fit, with the columns there are.
     """
     spec, parts = load.spec, load.manifest.parts
-    found = parts[0].columns if parts else tuple(item.name for item in target.columns if item.writable)
+    found = batch_names(load) or tuple(item.name for item in target.columns if item.writable)
     problems = [
         f"file {part.source or part.name!r} has columns {', '.join(part.columns)}, the first file {', '.join(found)}"
         for part in parts
-        if set(part.columns) != set(found)
+        if set(part.columns) != set(found) and not isinstance(load.manifest.format, JsonlFormat)
     ]
     extra = tuple(name for name in found if name not in target)
     wanted = dict.fromkeys([*spec.unique_key, *spec.version, *spec.column_names])
@@ -130,6 +130,18 @@ def batch_columns(load: Load, target: TableShape) -> tuple[tuple[str, ...], tupl
     if problems:
         raise SchemaDriftError(table=spec.table, problems=(*problems, *the_target_has(target)))
     return tuple(name for name in target.names if name in found), extra
+
+
+def batch_names(load: Load) -> tuple[str, ...]:
+    """The columns that the batch names; none without parts, or where no line of JSON names any.
+
+    JSON leaves out what is NULL, so the keys of all its lines count, and the columns of the spec too.
+    """
+    parts = load.manifest.parts
+    if not isinstance(load.manifest.format, JsonlFormat):
+        return parts[0].columns if parts else ()
+    keys = dict.fromkeys(name for part in parts for name in part.columns)
+    return tuple(keys | dict.fromkeys(load.spec.column_names)) if keys else ()
 
 
 def target_problems(spec: LoadSpec, target: TableShape) -> list[str]:

@@ -22,9 +22,9 @@ DATABASE |= {"SourceQueryError", "StatementTimeoutError", "UnreachableError"}
 USAGE = {"ArgumentsError", "DuplicateTableError", "NoPartitionError", "OutOfRangeError", "ParamsError", "RangeError"}
 USAGE |= {"SpecError", "TargetMissingError", "UsageError"}
 FINDINGS = {
-    "BadFileError", "BadRowError", "BatchDamagedError", "ConstraintError", "FileChangingError", "GateClosedError",
-    "ManifestError", "NullKeyError", "PrecisionError", "RepeatedKeyError", "SchemaDriftError", "SourceChangedError",
-    "SourceMissingError", "SpecChangedError",
+    "BadFileError", "BadRowError", "BatchDamagedError", "ConstraintError", "ExtraMissingError", "FileChangingError",
+    "GateClosedError", "ManifestError", "NullKeyError", "PrecisionError", "RepeatedKeyError", "SchemaDriftError",
+    "SourceChangedError", "SourceMissingError", "SpecChangedError",
 }  # fmt: skip
 KINDS = [
     kind for kind in vars(errors).values()
