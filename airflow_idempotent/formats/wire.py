@@ -29,14 +29,16 @@ def _element(item: Any) -> str:
 
 
 def record_at(chunks: Iterable[bytes], line: int) -> int | None:
-    """The number of the record that holds a line of such a CSV, both counted from 1.
+    r"""The number of the record that a COPY means by a line of such a CSV, both counted from 1.
 
-    Each chunk holds whole records.
+    PostgreSQL learns from the end of the first record what ends a line: inside it a ``\r`` counts,
+    and a ``\n`` does not. Each chunk holds whole records.
     """
     records = lines = 0
     for chunk in chunks:
         for found in _RECORD.finditer(chunk):
-            records, lines = records + 1, lines + found[0].count(b"\n")
+            records += 1
+            lines += found[0].count(b"\n") if records > 1 else 1 + found[0].count(b"\r")
             if lines >= line:
                 return records
     return None
