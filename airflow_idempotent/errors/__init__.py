@@ -18,6 +18,7 @@ from airflow_idempotent.errors.database import (
 from airflow_idempotent.errors.landing import (
     BadFileError,
     BatchDamagedError,
+    ExtraMissingError,
     FileChangingError,
     ManifestError,
     SourceChangedError,
@@ -48,6 +49,7 @@ __all__ = [
     "ConstraintError",
     "DatabaseError",
     "DuplicateTableError",
+    "ExtraMissingError",
     "FileChangingError",
     "GateClosedError",
     "IdempotentError",

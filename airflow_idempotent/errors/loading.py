@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, kw_only=True)
 class BadRowError(IdempotentError):
-    """PostgreSQL refused a value of the batch while reading it."""
+    """A value of the batch was refused while it was read; ``row`` counts those of files without lines, from 1."""
 
     anchor: ClassVar[str] = "bad-row"
     table: str
@@ -23,12 +23,14 @@ class BadRowError(IdempotentError):
     line: int | None
     column: str | None
     reason: str
+    row: int | None = None
 
     @property
     def headline(self) -> str:
         where = (
             self.file
             + (f" line {self.line}" if self.line else "")
+            + (f" row {self.row}" if self.row else "")
             + (f" column {self.column!r}" if self.column else "")
         )
         return f"{self.table} {self.partition}: {where}: {self.reason}. Nothing was loaded."

@@ -22,6 +22,7 @@ from airflow_idempotent.core.actions import (
     WidenColumns,
 )
 from airflow_idempotent.core.columns import TableShape
+from airflow_idempotent.core.manifest import copied_as
 from airflow_idempotent.sql import checks, create, measure, merge
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
@@ -70,7 +71,7 @@ def create_staging(action: CreateStaging, target: TableShape) -> Statement:
 
 def copy_batch(action: CopyBatch) -> Statement:
     """COPY by column names in the order of the part's header; the server skips the header and decodes."""
-    form = action.format
+    form = copied_as(action.format)
     options = {
         "FORMAT": exp.var("csv"),
         "HEADER": exp.true() if form.header else exp.false(),

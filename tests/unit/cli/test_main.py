@@ -22,10 +22,23 @@ DATABASE |= {"SourceQueryError", "StatementTimeoutError", "UnreachableError"}
 USAGE = {"ArgumentsError", "DuplicateTableError", "NoPartitionError", "OutOfRangeError", "ParamsError", "RangeError"}
 USAGE |= {"SpecError", "TargetMissingError", "UsageError"}
 FINDINGS = {
-    "BadFileError", "BadRowError", "BatchDamagedError", "ConstraintError", "FileChangingError", "GateClosedError",
-    "ManifestError", "NullKeyError", "OutsidePartitionError", "PrecisionError", "RepeatedKeyError", "SchemaDriftError",
-    "SourceChangedError", "SourceMissingError", "SpecChangedError",
-}  # fmt: skip
+    "BadFileError",
+    "BadRowError",
+    "BatchDamagedError",
+    "ConstraintError",
+    "ExtraMissingError",
+    "FileChangingError",
+    "GateClosedError",
+    "ManifestError",
+    "NullKeyError",
+    "OutsidePartitionError",
+    "PrecisionError",
+    "RepeatedKeyError",
+    "SchemaDriftError",
+    "SourceChangedError",
+    "SourceMissingError",
+    "SpecChangedError",
+}
 KINDS = [
     kind for kind in vars(errors).values()
     if isinstance(kind, type) and issubclass(kind, IdempotentError) and kind is not IdempotentError

@@ -135,7 +135,7 @@ def test_a_problem_is_told_with_its_path_and_what_was_meant(changes: dict[str, A
         ({"source": {"kind": "files", "path": ""}}, "source.files.path", "at least 1 character"),
         ({"source": {"csv": {"delimiter": ";;"}}}, "source.files.csv.delimiter", "at most 1 character"),
         ({"source": {"csv": {"quote": ""}}}, "source.files.csv.quote", "at least 1 character"),
-        ({"source": {"format": "parquet"}}, "source.files.format", "'csv'"),
+        ({"source": {"format": "xml"}}, "source.files.format", "'csv', 'jsonl' or 'parquet'"),
         ({"unique_key": [5]}, "unique_key.0", "valid string"),
         ({"columns": [{"name": "a"}]}, "columns.0.data_type", "required"),
         ({"columns": [{"name": "", "data_type": "int"}]}, "columns.0.name", "at least 1 character"),
