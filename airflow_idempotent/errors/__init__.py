@@ -33,6 +33,7 @@ from airflow_idempotent.errors.loading import (
     PrecisionError,
     RepeatedKeyError,
     SchemaDriftError,
+    StillReferencedError,
     TargetMissingError,
 )
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
@@ -68,6 +69,7 @@ __all__ = [
     "SpecChangedError",
     "SpecError",
     "StatementTimeoutError",
+    "StillReferencedError",
     "TargetMissingError",
     "UnreachableError",
     "UsageError",
