@@ -70,7 +70,9 @@ def lines(done: Deduplicated) -> list[str]:
     count = done.duplicates if done.dry_run else done.removed
     found = f"{_counted(count, 'duplicate')} of {_counted(done.repeated_keys, 'key')}"
     seen = f"{_counted(done.rows, 'row')} looked at"
-    if done.dry_run:
+    if not done.repeated_keys:
+        said = [f"{done.table}: no key is there twice, {seen}; nothing was changed."]
+    elif done.dry_run:
         said = [f"{done.table}: {found} would be removed, {seen}; nothing was changed."]
     else:
         said = [f"{done.table}: {found} removed, {seen}; running it again removes 0."]
