@@ -123,7 +123,7 @@ class Chunks:
                 attempt=self.attempt,
             )
         except IdempotentError as error:
-            log.warning("dedupe table=%s %s: not done; removed=%d before, for good", order.table, name, self.removed)
+            log.info("dedupe table=%s %s: not done; removed=%d before, for good", order.table, name, self.removed)
             if (explained := _still_referenced(error, order.table, name)) is None:
                 raise
             raise explained from error

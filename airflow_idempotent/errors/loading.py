@@ -76,7 +76,8 @@ class RepeatedKeyError(IdempotentError):
 
     @property
     def next_move(self) -> str:
-        return f"Remove the duplicates and add a unique index on ({', '.join(self.unique_key)}), then clear this task."
+        key = ", ".join(self.unique_key)
+        return f"Remove them with 'airflow-idempotent dedupe', add a unique index on ({key}), then clear this task."
 
 
 @dataclass(eq=False, kw_only=True)
