@@ -35,6 +35,7 @@ from airflow_idempotent.errors.loading import (
     PrecisionError,
     RepeatedKeyError,
     SchemaDriftError,
+    StillReferencedError,
     TargetMissingError,
 )
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
@@ -72,6 +73,7 @@ __all__ = [
     "SpecChangedError",
     "SpecError",
     "StatementTimeoutError",
+    "StillReferencedError",
     "TargetMissingError",
     "UnreachableError",
     "UsageError",

@@ -38,6 +38,7 @@ FINDINGS = {
     "SourceChangedError",
     "SourceMissingError",
     "SpecChangedError",
+    "StillReferencedError",
 }
 KINDS = [
     kind for kind in vars(errors).values()
@@ -68,6 +69,7 @@ def test_help_is_there_at_once(words: list[str]) -> None:
         ["plan", "tables/orders.yaml", "--from-date", "2025-05-01", "--to-date", "2025-05-02"],
         ["run", "tables/orders.yaml", "--partition", "2025-05-01", "--dsn", "postgresql://x@127.0.0.1:1/x"],
         ["status", "--dsn", "postgresql://x@127.0.0.1:1/x"],
+        ["dedupe", "orders", "--unique-key", "id", "--dsn", "postgresql://x@127.0.0.1:1/x"],
         ["schema"],
     ],
     ids=lambda words: words[0],
