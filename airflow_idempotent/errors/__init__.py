@@ -29,6 +29,7 @@ from airflow_idempotent.errors.landing import (
 from airflow_idempotent.errors.loading import (
     BadRowError,
     ConstraintError,
+    EventTimeMissingError,
     GateClosedError,
     NullKeyError,
     OutsidePartitionError,
@@ -37,6 +38,7 @@ from airflow_idempotent.errors.loading import (
     SchemaDriftError,
     StillReferencedError,
     TargetMissingError,
+    TooManyRejectedError,
 )
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
@@ -50,6 +52,7 @@ __all__ = [
     "ConstraintError",
     "DatabaseError",
     "DuplicateTableError",
+    "EventTimeMissingError",
     "ExtraMissingError",
     "FileChangingError",
     "GateClosedError",
@@ -75,6 +78,7 @@ __all__ = [
     "StatementTimeoutError",
     "StillReferencedError",
     "TargetMissingError",
+    "TooManyRejectedError",
     "UnreachableError",
     "UsageError",
     "facts",

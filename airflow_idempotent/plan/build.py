@@ -10,7 +10,6 @@ from airflow_idempotent.core.actions import (
     CreateStaging,
     CreateTarget,
     EnsureChild,
-    InspectBatch,
     MeasurePartition,
     RunChecks,
 )
@@ -23,6 +22,7 @@ from airflow_idempotent.core.staged import Staged
 from airflow_idempotent.core.step import Step, Timeouts
 from airflow_idempotent.errors import TargetMissingError
 from airflow_idempotent.plan.fitting import batch_columns, ruling
+from airflow_idempotent.plan.inspection import inspection
 from airflow_idempotent.plan.schema_change import actions_of, changed_shape
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
@@ -65,11 +65,13 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     staged = stage(load, target, columns)
     strategy, by = spec.strategy, spec.partition_column
     extra = tuple(item for item in strategy.batch_only() if item.name not in target)
-    parts = tuple(CopyBatch(staged.staging, part, load.manifest.format) for part in load.manifest.parts)
-    actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra), *parts]
-    inside = load.partition if strategy.refuses_outside else None
-    names = (columns, spec.unique_key, spec.version)
-    actions.append(InspectBatch(target.relation, staged.staging, *names, event_time=by, partition=inside))
+    lenient = spec.reject.mode == "quarantine"
+    actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra, lenient)]
+    actions += (
+        CopyBatch(staged.staging, part, load.manifest.format, number, lenient)
+        for number, part in enumerate(load.manifest.parts)
+    )
+    actions += inspection(spec, staged, target)
     if staged.deduplicated:
         actions += strategy.prepare(staged)
     if spec.checks:

@@ -50,7 +50,8 @@ _OPTIONS = {
     "conflict": ("version",),
     "strategy": ("strategy",),
     "late data": ("late_data",),
-    "bad data": ("checks",),
+    "other days": ("on_outside_partition", "on_event_time_missing"),
+    "bad data": ("checks", "reject"),
     "empty partition": ("on_empty",),
     "schema change": ("on_schema_change",),
     "backfill": ("backfill",),
@@ -92,6 +93,7 @@ def _topics(spec: TableSpec) -> Iterator[tuple[str, str]]:
     yield "strategy", f"{spec.strategy.kind}: {_first_paragraph(spec.strategy)}"
     yield "re-run", _rerun(spec)
     yield "late data", _late(spec)
+    yield "other days", _misplaced(spec)
     yield "bad data", _bad(spec)
     yield (
         "NULL key",
@@ -187,6 +189,14 @@ def _rerun(spec: TableSpec) -> str:
     return f"{again}. An older batch replaces no newer row: those are stale. Other partitions and keys are left alone."
 
 
+def _misplaced(spec: TableSpec) -> str:
+    if not spec.partition_column:
+        return "No column says when a row happened: all rows of the batch are loaded."
+    names = {"include": "are loaded", "exclude": "are left out and counted as rejected", "raise": "refuse the batch"}
+    outside, missing = (names[spec.policy_for(name)] for name in ("on_outside_partition", "on_event_time_missing"))
+    return f"Rows whose time lies outside the partition {outside}; rows without a time {missing}."
+
+
 def _late(spec: TableSpec) -> str:
     reads = "Scheduled runs do not look back (late_data.lookback is 0)"
     if count := spec.late_data.lookback:
@@ -200,8 +210,17 @@ def _bad(spec: TableSpec) -> str:
     lines = [f"Nothing is published unless all hold: {'; '.join(gates)}."] if gates else ["No check closes the gate."]
     if warns:
         lines.append(f"Recorded only: {'; '.join(warns)}.")
-    lines.append("A value that PostgreSQL cannot read refuses the batch, naming file, line and column.")
+    lines.append(_rejecting(spec))
     return " ".join(lines)
+
+
+def _rejecting(spec: TableSpec) -> str:
+    reject = spec.reject
+    if reject.mode == "fail":
+        return "A value that PostgreSQL cannot read refuses the batch, naming file, line and column."
+    most = f"{reject.max_rows:,} rows or " if reject.max_rows is not None else ""
+    kept = "Rows that cannot be loaded go to airflow_idempotent.quarantine, with line, column and reason"
+    return f"{kept}; more than {most}{reject.max_share:.0%} of a batch refuse it."
 
 
 def _backfill(spec: TableSpec) -> str:

@@ -16,6 +16,7 @@ from airflow_idempotent.core.actions import (
     CreateTarget,
     Deduplicate,
     EnsureChild,
+    RejectRows,
 )
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.sql.compiler import compile_action
@@ -87,7 +88,9 @@ def prepare(page: Page, session: Session) -> None:
         return
     columns = page.shape.names
     extra = page.strategy.batch_only() if page.strategy else ()
-    session.execute(compile_action(CreateStaging(page.relation, STAGING, columns, extra=extra), page.shape)[0])
+    staging = CreateStaging(page.relation, STAGING, columns, extra=extra, places=RejectRows in kinds)
+    for made in compile_action(staging, page.shape):
+        session.execute(made)
     if Deduplicate not in kinds:
         winners = Deduplicate(STAGING, WINNERS, columns, columns[:1])
         session.execute(compile_action(winners, page.shape)[0])

@@ -49,6 +49,7 @@ BY_TYPE: dict[Any, Any] = {
     str | None: "amount",
     int | None: 17,
     bool: True,
+    float: 0.1,
     tuple[str, ...]: ("one", "two"),
     tuple[tuple[str, int], ...]: (("order_id", 3),),
     tuple[tuple[str, str, int], ...]: (("amount", "numeric(12,2)", 3),),

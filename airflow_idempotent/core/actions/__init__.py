@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from airflow_idempotent.core.actions.making import AddColumns, CreateTarget, DropColumns, EnsureChild, WidenColumns
-from airflow_idempotent.core.actions.staging import CopyBatch, CreateStaging, Deduplicate, InspectBatch, RunChecks
+from airflow_idempotent.core.actions.staging import (
+    CopyBatch,
+    CreateStaging,
+    Deduplicate,
+    InspectBatch,
+    RejectRows,
+    RunChecks,
+)
 from airflow_idempotent.core.actions.writing import MeasurePartition, UpsertRows
 
 Action = (
@@ -14,6 +21,7 @@ Action = (
     | EnsureChild
     | CreateStaging
     | CopyBatch
+    | RejectRows
     | InspectBatch
     | Deduplicate
     | RunChecks
@@ -35,6 +43,7 @@ __all__ = [
     "EnsureChild",
     "InspectBatch",
     "MeasurePartition",
+    "RejectRows",
     "RunChecks",
     "Superseding",
     "UpsertRows",

@@ -26,6 +26,7 @@ FINDINGS = {
     "BadRowError",
     "BatchDamagedError",
     "ConstraintError",
+    "EventTimeMissingError",
     "ExtraMissingError",
     "FileChangingError",
     "GateClosedError",
@@ -39,6 +40,7 @@ FINDINGS = {
     "SourceMissingError",
     "SpecChangedError",
     "StillReferencedError",
+    "TooManyRejectedError",
 }
 KINDS = [
     kind for kind in vars(errors).values()
