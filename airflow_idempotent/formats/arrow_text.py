@@ -130,7 +130,7 @@ class _Column:
         return texts
 
     def _writer(self, kind: Any, is_: Any) -> Callable[[Any], str]:
-        nested = is_.is_nested(kind)
+        nested = is_.is_nested(kind) and not is_.is_union(kind)
         if nested and self._kind.endswith("[]") and not is_.is_struct(kind) and not is_.is_map(kind):
             of_json = self._kind[:-2] in _JSON_TYPES
             return lambda value: array_text(_items(_python(value), json_text if of_json else _plain, nest=not of_json))
@@ -180,6 +180,8 @@ def _python(value: Any) -> Any:
         return {name: _python(item) for name, item in value.items()}
     if is_.is_map(kind):
         return {_plain(_python(pair["key"])): _python(pair["value"]) for pair in value.values}
+    if is_.is_union(kind):
+        raise ValueError(f"holds the Arrow type {kind}, which has no counterpart in JSON")
     if is_.is_nested(kind):
         return [_python(item) for item in value.values]
     if (is_.is_timestamp(kind) or is_.is_time(kind) or is_.is_duration(kind)) and kind.unit == "ns":
