@@ -18,6 +18,7 @@ from airflow_idempotent.core.actions import (
     EnsureChild,
     RejectRows,
 )
+from airflow_idempotent.core.manifest import copied_as
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.statement import Statement
@@ -101,8 +102,9 @@ def run(session: Session, sent: Statement, page: Page) -> Any:
         return session.execute(sent)
     [action] = page.actions
     assert isinstance(action, CopyBatch)
-    header = action.format.delimiter.join(action.part.columns) + "\n" if action.format.header else ""
-    return session.copy_in(sent, io.BytesIO(header.encode(action.format.encoding)))
+    form = copied_as(action.format)
+    header = form.delimiter.join(action.part.columns) + "\n" if form.header else ""
+    return session.copy_in(sent, io.BytesIO(header.encode(form.encoding)))
 
 
 def target(page: Page) -> str:

@@ -117,6 +117,23 @@ PRESETS = "@hourly, @daily, @weekly, @monthly, @yearly, a cron expression or an 
         ({"schedule": "@dayly"}, "schedule", f"unknown preset '@dayly': {PRESETS}"),
         ({"schedule": "@once"}, "schedule", f"unknown preset '@once': {PRESETS}"),
         ({"cron": "@once"}, "schedule", f"unknown preset '@once': {PRESETS}"),
+        # what the format of the files makes of other options
+        (
+            {"source": {"csv": {"header": False}}},
+            "source.csv.columns",
+            "required by header: false where the spec has no columns: what does the file hold?",
+        ),
+        (
+            {"source": {"csv": {"columns": ["a"]}}},
+            "source.csv.columns",
+            "the header names the columns; write header: false where there is none",
+        ),
+        (
+            {"source": {"csv": {"header": False, "columns": ["a", "b", "a"]}}},
+            "source.csv.columns",
+            "column 'a' is named twice",
+        ),
+        ({"source": {"format": "jsonl", "csv": {"null": "NA"}}}, "source.csv", "means nothing with format: jsonl"),
         # one option, two names
         (
             {"primary_key": ["order_id"]},
