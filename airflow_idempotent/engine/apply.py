@@ -14,6 +14,7 @@ from airflow_idempotent.core.actions import (
     EnsureChild,
     InspectBatch,
     MeasurePartition,
+    QueryBatch,
     RunChecks,
     UpsertRows,
 )
@@ -25,6 +26,7 @@ from airflow_idempotent.engine.batches import PartOpener, VerifiedReader, unread
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.refusals import UNIQUE_VIOLATION, bad_row, detail, sqlstate
 from airflow_idempotent.engine.session import Session
+from airflow_idempotent.engine.transform import fill_by_query
 from airflow_idempotent.errors import BadRowError, GateClosedError, NullKeyError, PrecisionError, RepeatedKeyError
 from airflow_idempotent.sql.catalog import found
 from airflow_idempotent.sql.compiler import compile_action
@@ -69,6 +71,8 @@ class Work:
         match action:
             case CopyBatch():
                 self._copy(action, statements[0])
+            case QueryBatch():
+                fill_by_query(action, statements[0], self.step, self.session)
             case InspectBatch():
                 self._inspect(action, statements[0])
             case RunChecks():

@@ -36,6 +36,7 @@ from airflow_idempotent.errors.loading import (
     TargetMissingError,
 )
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
+from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFailedError, TransformError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
 
 __all__ = [
@@ -57,6 +58,8 @@ __all__ = [
     "OutOfRangeError",
     "ParamsError",
     "PrecisionError",
+    "PythonSourceError",
+    "PythonSourceFailedError",
     "RangeError",
     "RepeatedKeyError",
     "SchemaDriftError",
@@ -69,6 +72,7 @@ __all__ = [
     "SpecError",
     "StatementTimeoutError",
     "TargetMissingError",
+    "TransformError",
     "UnreachableError",
     "UsageError",
     "facts",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from airflow_idempotent.core.actions import (
     Action,
@@ -12,6 +15,7 @@ from airflow_idempotent.core.actions import (
     EnsureChild,
     InspectBatch,
     MeasurePartition,
+    QueryBatch,
     RunChecks,
 )
 from airflow_idempotent.core.columns import TableShape
@@ -61,8 +65,8 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         short_name(name, spec.table, load.manifest.batch_id) for name in ("idem_staging", "idem_winners")
     )
     names = {"columns": columns, "unique_key": spec.unique_key, "version": spec.version}
-    parts = tuple(CopyBatch(staging, part, load.manifest.format) for part in load.manifest.parts)
-    actions: list[Action] = [CreateStaging(target.relation, staging, columns, ignored), *parts]
+    actions: list[Action] = [CreateStaging(target.relation, staging, columns, ignored)]
+    actions += filling(load, staging, columns)
     actions.append(
         InspectBatch(target.relation, staging, columns, spec.unique_key, spec.version, spec.partition_column)
     )
@@ -84,8 +88,24 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         prepare=preparation(load, shape),
         exclusive=not target.is_unique(spec.unique_key),
         spec_fingerprint=fingerprint(spec),
-        may_replay=load.skip_unchanged,
+        # What a query reads may have changed, though the query has not.
+        may_replay=load.skip_unchanged and not load.manifest.query,
         timeouts=Timeouts(spec.lock_timeout, spec.statement_timeout),
+    )
+
+
+def filling(load: Load, staging: str, columns: tuple[str, ...]) -> tuple[Action, ...]:
+    """What brings the batch into staging: the bytes of its parts, or the rows of its query."""
+    if query := load.manifest.query:
+        return (QueryBatch(staging, query.sql, columns, bind_values(query.binds)),)
+    return tuple(CopyBatch(staging, part, load.manifest.format) for part in load.manifest.parts)
+
+
+def bind_values(binds: Mapping[str, str]) -> tuple[tuple[str, Any], ...]:
+    """The values of a pinned query's binds: instants as such, the others as text."""
+    instants = ("start", "end", "cutoff_ts")
+    return tuple(
+        (name, datetime.fromisoformat(text) if name in instants else text) for name, text in sorted(binds.items())
     )
 
 
@@ -110,7 +130,7 @@ def batch_columns(load: Load, target: TableShape) -> tuple[tuple[str, ...], tupl
         SchemaDriftError: all that does not fit, with the columns there are.
     """
     spec, parts = load.spec, load.manifest.parts
-    found = parts[0].columns if parts else tuple(item.name for item in target.columns if item.writable)
+    found = load.manifest.columns or tuple(item.name for item in target.columns if item.writable)
     problems = [
         f"file {part.source or part.name!r} has columns {', '.join(part.columns)}, the first file {', '.join(found)}"
         for part in parts

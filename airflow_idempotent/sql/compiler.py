@@ -15,11 +15,12 @@ from airflow_idempotent.core.actions import (
     EnsureChild,
     InspectBatch,
     MeasurePartition,
+    QueryBatch,
     RunChecks,
     UpsertRows,
 )
 from airflow_idempotent.core.columns import TableShape
-from airflow_idempotent.sql import checks, create, measure, merge
+from airflow_idempotent.sql import checks, create, measure, merge, transform
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
 
@@ -34,6 +35,8 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return (create_staging(action, target),)
         case CopyBatch():
             return (copy_batch(action),)
+        case QueryBatch():
+            return (transform.query_batch(action),)
         case InspectBatch():
             return (measure.inspect_batch(action, target),)
         case Deduplicate():
