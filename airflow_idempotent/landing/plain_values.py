@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from airflow_idempotent.landing.csv_text import as_text
 
-_KNOWN = (str, bool, int, float, bytes, type(None))
+_KNOWN = frozenset({str, bool, int, float, bytes, type(None), Decimal, datetime, date, time, timedelta, UUID})
+_ADDRESS = re.compile(r"<.* at 0x[0-9a-fA-F]+>", re.DOTALL)
 _NEEDS_QUOTES = set('{},"\\ \t\r\n\v\f')
 
 
@@ -24,14 +29,9 @@ def plain_value(value: Any, *, as_json: bool = False) -> Any:
         return array_literal(value)
     if isinstance(value, set | frozenset):
         raise ValueError(f"a {type(value).__name__} has no order, write sorted(…)")
-    if _says_nothing(type(value)):
+    if _ADDRESS.fullmatch(as_text(value)):
         raise ValueError(f"{type(value).__name__} has no text, convert it")
     return value
-
-
-def _says_nothing(kind: type) -> bool:
-    """Whether the text of its values would be their address in memory."""
-    return all(getattr(kind, name) is getattr(object, name) for name in ("__str__", "__repr__"))
 
 
 def array_literal(values: list[Any] | tuple[Any, ...]) -> str:

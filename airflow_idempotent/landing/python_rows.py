@@ -6,8 +6,8 @@ equal bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from itertools import chain
 from typing import Any
 
@@ -30,7 +30,7 @@ class PythonRows:
         self._header: tuple[str, ...] = ()
         self._rows = 0
         returned = source.call()
-        self._items = self._told(self._items_of(returned))
+        self._items: Generator[Any, None, None] = self._told(self._items_of(returned))
         self._first = list(_take_one(self._items))
 
     @property
@@ -45,9 +45,13 @@ class PythonRows:
             PythonSourceError: something yielded is no row, or has other columns than the first.
             PythonSourceFailedError: the function raised an error on the way.
         """
-        if self._first and isinstance(self._first[0], bytes | bytearray | memoryview):
-            self._write_bytes(writer)
-            return
+        with closing(self._items):
+            if self._first and isinstance(self._first[0], bytes | bytearray | memoryview):
+                self._write_bytes(writer)
+            else:
+                self._write_rows(writer)
+
+    def _write_rows(self, writer: PartWriter) -> None:
         out = RowBuffer(writer)
         if not self._first:
             out.write(self._text.header(self._source.columns))
@@ -125,7 +129,7 @@ class PythonRows:
             raise self._wrong(f"returned {_kind(returned)}: yield rows, or return a list of them")
         return returned
 
-    def _told(self, items: Iterable[Any]) -> Iterator[Any]:
+    def _told(self, items: Iterable[Any]) -> Generator[Any, None, None]:
         """The same things; what goes wrong in the function is said in our words, and it is ended when we end."""
         iterator = iter(items)
         try:

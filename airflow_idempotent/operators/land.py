@@ -100,7 +100,7 @@ class AtomicLandOperator(PartitionOperator):
             "partition": partition.key,
             "batch_id": landed.manifest.batch_id,
             "address": landed.address,
-            "rows": landed.manifest.rows,
+            "rows": None if landed.manifest.query else landed.manifest.rows,  # a query's are not known before it runs
             "bytes": landed.manifest.bytes,
             "replayed": landed.replayed,
         }

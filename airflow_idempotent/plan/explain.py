@@ -14,6 +14,7 @@ from airflow_idempotent.spec.python_source import OFFERED, Python
 from airflow_idempotent.spec.source import Files
 from airflow_idempotent.spec.table import PRESETS, TableSpec
 from airflow_idempotent.spec.transform import Transform
+from airflow_idempotent.sql.user_query import one_line
 
 DEFAULT_ROOT = "<landing_root>"
 
@@ -150,7 +151,7 @@ def _source(spec: TableSpec) -> str:
     if isinstance(source, Transform):
         reads = _listed([str(table) for table in source.tables]) or "no table"
         binds = _listed([f":{name}" for name in source.binds]) or "none"
-        return f"SQL inside the warehouse. Reads: {reads}. Binds: {binds}. {' '.join(source.sql.split())}"
+        return f"SQL inside the warehouse. Reads: {reads}. Binds: {binds}. {one_line(source.sql)}"
     return f"A query over connection {source.conn_id}: {' '.join(source.sql.split())}"
 
 

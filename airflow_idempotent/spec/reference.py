@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from enum import Enum
 from types import UnionType
@@ -122,6 +122,8 @@ def _type(annotation: Any) -> str:
     if origin is tuple:
         inner = _type(arguments[0])
         return f"list of {inner}{'s' if inner == 'string' else ''}"
+    if origin is Mapping:
+        return "mapping"
     if arguments:
         return _type(arguments[0])
     if isinstance(annotation, type) and issubclass(annotation, Enum):

@@ -155,6 +155,19 @@ def tables_of(sql: str) -> tuple[Relation, ...]:
     return tuple(sorted(found))
 
 
+def one_line(sql: str) -> str:
+    """The query on one line, without comments, for people.
+
+    Raises:
+        QueryTextError: a string or comment does not end.
+    """
+    words, last = [], None
+    for token in tokens_of(sql):
+        words += [" " if last is not None and token.start > last + 1 else "", sql[token.start : token.end + 1]]
+        last = token.end
+    return "".join(words)
+
+
 def bind_places(sql: str) -> list[tuple[int, int, str]]:
     """Where the binds stand in the text: (start, end, name), in order.
 

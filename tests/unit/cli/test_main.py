@@ -24,7 +24,7 @@ USAGE |= {"SpecError", "TargetMissingError", "UsageError"}
 FINDINGS = {
     "BadFileError", "BadRowError", "BatchDamagedError", "ConstraintError", "FileChangingError", "GateClosedError",
     "ManifestError", "NullKeyError", "PrecisionError", "RepeatedKeyError", "SchemaDriftError", "SourceChangedError",
-    "SourceMissingError", "SpecChangedError",
+    "SourceMissingError", "SpecChangedError", "PythonSourceError", "PythonSourceFailedError", "TransformError",
 }  # fmt: skip
 KINDS = [
     kind for kind in vars(errors).values()
