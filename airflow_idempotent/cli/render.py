@@ -32,7 +32,7 @@ from airflow_idempotent.sql.catalog import found
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.create import child_of
 from airflow_idempotent.sql.statement import Statement
-from airflow_idempotent.sql.transform import result_types
+from airflow_idempotent.sql.transform import ONLY_READ, WRITE_AGAIN, result_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def _statements(action: Action, step: Step) -> Iterator[Statement]:
         case EnsureChild():
             yield from (child_of(action), *compiled)
         case QueryBatch():
-            yield from (result_types(action), *compiled)
+            yield from (*ONLY_READ, result_types(action), *compiled, WRITE_AGAIN)
         case UpsertRows():
             if step.exclusive:
                 yield merge.repeated_keys(action, step.target)

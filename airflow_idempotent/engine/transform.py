@@ -12,7 +12,7 @@ from airflow_idempotent.engine.refusals import is_driver_error, reason, sqlstate
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.errors import TransformError
 from airflow_idempotent.sql.statement import Statement
-from airflow_idempotent.sql.transform import line_in_query, losses, result_types
+from airflow_idempotent.sql.transform import ONLY_READ, WRITE_AGAIN, line_in_query, losses, result_types
 
 log = logging.getLogger(__name__)
 # Classes of SQLSTATE that blame the query or its rows; all others are the server's trouble.
@@ -22,17 +22,20 @@ _LINE = re.compile(r"^\w+ (\d+): ", re.MULTILINE)
 
 
 def fill_by_query(action: QueryBatch, fill: Statement, step: Step, session: Session) -> None:
-    """Run the query into staging. Its rows are counted when staging is inspected.
+    """Run the query into staging, unable to write anything else. Its rows are counted when staging is inspected.
 
     Raises:
         TransformError: the server refuses the query, or its columns would lose something in the table.
     """
     where: dict[str, Any] = {"table": step.table, "partition": step.partition.key}
     try:
+        for statement in ONLY_READ:
+            session.execute(statement)
         [types] = session.query(result_types(action))
         if lost := losses(action, types, step.target):
             raise TransformError(**where, reason="; ".join(lost))
         rows = session.execute(fill)
+        session.execute(WRITE_AGAIN)
     except Exception as error:
         if not is_driver_error(error) or not sqlstate(error).startswith(_OF_THE_QUERY):
             raise

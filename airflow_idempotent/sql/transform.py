@@ -10,6 +10,10 @@ from airflow_idempotent.sql.dialects.postgres import Verbatim, Warehouse
 from airflow_idempotent.sql.statement import Statement, column, doubled, quoted, table
 from airflow_idempotent.sql.user_query import text_of, tokens_of
 
+# A savepoint's READ ONLY ends with it, and forbids all writing but that to temporary tables.
+ONLY_READ = (Statement("SAVEPOINT idem_query"), Statement("SET TRANSACTION READ ONLY"))
+WRITE_AGAIN = Statement("RELEASE SAVEPOINT idem_query")
+
 
 def query_batch(action: QueryBatch) -> Statement:
     """INSERT INTO staging (columns) SELECT columns FROM (the query, word for word), its binds bound.

@@ -353,7 +353,7 @@ def test_another_query_or_bind_can_be_forbidden(store: BatchStore, sql: str, how
 def test_what_is_shown_is_what_runs(events: Warehouse) -> None:
     events.sql("CREATE SCHEMA features")
     step = assumed_step(features(), features().partition(DAY))
-    [types, fill] = next(item for item in render(step) if item.action == "query_batch").statements
+    [*_, types, fill, _] = next(item for item in render(step) if item.action == "query_batch").statements
 
     assert "-- one row per user" not in fill.pretty
     assert "WHERE event_time >= %(start)s AND event_time < %(end)s" in fill.pretty
@@ -384,6 +384,34 @@ def test_a_refusal_says_where_and_that_nothing_was_loaded(
     assert not refused.value.retryable
     assert table(events) == []
     assert events.events("features.daily")[-1][2:] == ("stage_merge", "failed")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            "INSERT INTO raw.events (event_id) VALUES (x) RETURNING 1",
+            "cannot execute INSERT in a read-only transaction",
+        ),
+        (
+            "UPDATE raw.events SET amount = 0 WHERE x = x RETURNING 1",
+            "cannot execute UPDATE in a read-only transaction",
+        ),
+        ("SELECT nextval('raw.s')::int", "cannot execute nextval() in a read-only transaction"),
+        ("SELECT set_config('transaction_read_only', 'off', true)::int", "cannot set transaction read-write mode"),
+    ],
+)
+def test_a_function_that_writes_cannot_hide_in_a_query(
+    events: Warehouse, store: BatchStore, body: str, said: str
+) -> None:
+    events.sql("CREATE SEQUENCE raw.s")
+    events.sql(f"CREATE FUNCTION raw.f(x int) RETURNS int VOLATILE LANGUAGE sql AS $$ {body} $$")
+
+    with pytest.raises(TransformError) as refused:
+        compute(events, store, features(DAILY.replace("count(*) AS events", "max(raw.f(1)) AS events")))
+
+    assert said in str(refused.value)
+    assert events.sql("SELECT count(*), sum(amount) FROM raw.events") == [(5, 129)]
 
 
 def test_a_query_that_takes_too_long_is_no_mistake_of_it(events: Warehouse, store: BatchStore) -> None:
