@@ -128,6 +128,19 @@ GOOD = [
     "select payload ->> 'a' as a, payload @> '{\"b\": {}}' as b from t",
     "select a from t, lateral (select b from u where u.a = t.a) l, generate_series(1, 3) g",
     'select "A b" from "S"."T"',
+    # Words of PostgreSQL's own grammar, where strings and comments end as PostgreSQL ends them.
+    r"select 'a\' as b, '; now()' as c",
+    r"select E'it\'s; now()' as b",
+    "select $a$ ; now() $a$ as b",
+    "select 1 as a /* x /* ; */ ; now() */",
+    'select "a;""b" as c from t',
+    "select a from t union select a from u order by a limit 3",
+    "select a from t where a ~ '^x' and b !~* 'y' and c ?| array['a'] and d ? 'k'",
+    "select extract(epoch from a) as e, substring(b from 1 for 2) as s, a at time zone 'UTC' as z from t",
+    "select count(*) filter (where a > 0) as n, percentile_cont(0.5) within group (order by a) as p from t",
+    "select sum(b) over (order by c rows between unbounded preceding and current row) as s from t",
+    "select x.a from json_to_recordset(:key::json) as x (a int)",
+    "select date_bin('15 minutes', ts, :start) as bin from only t where (a, b) in (select a, b from u)",
 ]
 
 
