@@ -13,6 +13,7 @@ from airflow_idempotent.core.actions import (
     EnsureChild,
     InspectBatch,
     MeasurePartition,
+    QueryBatch,
     RejectRows,
     RunChecks,
     UpsertRows,
@@ -24,6 +25,7 @@ from airflow_idempotent.engine.copying import copy_part
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.inspecting import inspect
 from airflow_idempotent.engine.quarantine import copy_leniently, reject
+from airflow_idempotent.engine.transform import fill_by_query
 from airflow_idempotent.engine.upserting import upsert
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import GateClosedError
@@ -39,6 +41,8 @@ def apply(work: Work, action: Action) -> None:
     match action:
         case CopyBatch():
             copy(work, action, statements[0])
+        case QueryBatch():
+            fill_by_query(action, statements[0], work.step, work.session)
         case RejectRows():
             reject(work, action, statements)
         case InspectBatch():

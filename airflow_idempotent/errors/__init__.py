@@ -41,6 +41,7 @@ from airflow_idempotent.errors.loading import (
     TooManyRejectedError,
 )
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
+from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFailedError, TransformError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
 
 __all__ = [
@@ -65,6 +66,8 @@ __all__ = [
     "OutsidePartitionError",
     "ParamsError",
     "PrecisionError",
+    "PythonSourceError",
+    "PythonSourceFailedError",
     "RangeError",
     "RepeatedKeyError",
     "SchemaDriftError",
@@ -79,6 +82,7 @@ __all__ = [
     "StillReferencedError",
     "TargetMissingError",
     "TooManyRejectedError",
+    "TransformError",
     "UnreachableError",
     "UsageError",
     "facts",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from airflow_idempotent.core.actions import (
     Action,
@@ -11,6 +14,7 @@ from airflow_idempotent.core.actions import (
     CreateTarget,
     EnsureChild,
     MeasurePartition,
+    QueryBatch,
     RunChecks,
 )
 from airflow_idempotent.core.columns import TableShape
@@ -67,10 +71,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     extra = tuple(item for item in strategy.batch_only() if item.name not in target)
     lenient = spec.reject.mode == "quarantine"
     actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra, lenient)]
-    actions += (
-        CopyBatch(staged.staging, part, load.manifest.format, number, lenient)
-        for number, part in enumerate(load.manifest.parts)
-    )
+    actions += filling(load, staged)
     actions += inspection(spec, staged, target)
     if staged.deduplicated:
         actions += strategy.prepare(staged)
@@ -89,8 +90,27 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         exclusive=strategy.is_exclusive(target, spec.unique_key),
         scope=strategy.scope,
         spec_fingerprint=fingerprint(spec),
-        may_replay=load.skip_unchanged,
+        # What a query reads may have changed, though the query has not.
+        may_replay=load.skip_unchanged and not load.manifest.query,
         timeouts=Timeouts(spec.lock_timeout, spec.statement_timeout),
+    )
+
+
+def filling(load: Load, staged: Staged) -> tuple[Action, ...]:
+    """What brings the batch into staging: the bytes of its parts, or the rows of its query."""
+    manifest, lenient = load.manifest, load.spec.reject.mode == "quarantine"
+    if query := manifest.query:
+        return (QueryBatch(staged.staging, query.sql, staged.columns, bind_values(query.binds)),)
+    return tuple(
+        CopyBatch(staged.staging, part, manifest.format, number, lenient) for number, part in enumerate(manifest.parts)
+    )
+
+
+def bind_values(binds: Mapping[str, str]) -> tuple[tuple[str, Any], ...]:
+    """The values of a pinned query's binds: instants as such, the others as text."""
+    instants = ("start", "end", "cutoff_ts")
+    return tuple(
+        (name, datetime.fromisoformat(text) if name in instants else text) for name, text in sorted(binds.items())
     )
 
 

@@ -10,8 +10,11 @@ from typing import Any
 from airflow_idempotent.core.manifest import batch_folder, batch_id
 from airflow_idempotent.core.verdict import Severity
 from airflow_idempotent.spec.fingerprint import fingerprint
+from airflow_idempotent.spec.python_source import OFFERED, Python
 from airflow_idempotent.spec.source import Files
 from airflow_idempotent.spec.table import PRESETS, TableSpec
+from airflow_idempotent.spec.transform import Transform
+from airflow_idempotent.sql.user_query import one_line
 
 DEFAULT_ROOT = "<landing_root>"
 
@@ -142,6 +145,13 @@ def _source(spec: TableSpec) -> str:
     source = spec.source
     if isinstance(source, Files):
         return f"Files {source.path} ({_format(source)})."
+    if isinstance(source, Python):
+        given = ", ".join([*OFFERED, *(f"{name}={value!r}" for name, value in source.kwargs.items())])
+        return f"The rows that {source.callable} yields; it gets those of {given} that it names."
+    if isinstance(source, Transform):
+        reads = _listed([str(table) for table in source.tables]) or "no table"
+        binds = _listed([f":{name}" for name in source.binds]) or "none"
+        return f"SQL inside the warehouse. Reads: {reads}. Binds: {binds}. {one_line(source.sql)}"
     return f"A query over connection {source.conn_id}: {' '.join(source.sql.split())}"
 
 
@@ -161,6 +171,9 @@ def _landing(spec: TableSpec) -> str:
     first = spec.grain.partition(spec.begin, spec.timezone)
     root = (spec.landing.root or DEFAULT_ROOT).rstrip("/")
     folder = batch_folder(spec.table, first.key, batch_id(first.compact, 1))
+    if isinstance(spec.source, Transform):
+        pinned = "the query and the values of its binds, no rows"
+        return f"{root}/{folder}/_manifest.json pins {pinned}. The same again is the same batch."
     changed = {"new_batch": "lands as the next batch", "fail": "is refused"}[spec.landing.on_source_change]
     kept = f"the newest {spec.landing.keep_batches} stay"
     kind = spec.source.format if isinstance(spec.source, Files) else "csv"
@@ -185,6 +198,9 @@ def _conflict(spec: TableSpec) -> str:
 
 
 def _rerun(spec: TableSpec) -> str:
+    if isinstance(spec.source, Transform):
+        again = "The query always runs again, and only rows that differ are written: none when its inputs are the same"
+        return f"{again} (0 inserted, updated, deleted). Other partitions and keys are left alone."
     again = "The same source gives the same batch, and loading it again writes nothing (0 inserted, updated, deleted)"
     return f"{again}. An older batch replaces no newer row: those are stale. Other partitions and keys are left alone."
 
@@ -201,7 +217,10 @@ def _late(spec: TableSpec) -> str:
     reads = "Scheduled runs do not look back (late_data.lookback is 0)"
     if count := spec.late_data.lookback:
         reads = f"Each scheduled run also reads the {count} partition(s) before its own again"
-    return f"{reads}; a corrected file becomes a new batch when its partition is run again."
+    corrected = "a corrected file becomes a new batch"
+    if isinstance(spec.source, Transform):
+        corrected = "rows that have come into its inputs since are seen"
+    return f"{reads}; {corrected} when its partition is run again."
 
 
 def _bad(spec: TableSpec) -> str:

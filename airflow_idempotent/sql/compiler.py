@@ -17,6 +17,7 @@ from airflow_idempotent.core.actions import (
     EnsureChild,
     InspectBatch,
     MeasurePartition,
+    QueryBatch,
     RejectRows,
     RunChecks,
     UpsertRows,
@@ -24,7 +25,7 @@ from airflow_idempotent.core.actions import (
 )
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.manifest import copied_as
-from airflow_idempotent.sql import checks, create, measure, merge, quarantine
+from airflow_idempotent.sql import checks, create, measure, merge, quarantine, transform
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
 
@@ -47,6 +48,8 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return (copy_batch(action),)
         case RejectRows():
             return quarantine.reject_rows(action, target)
+        case QueryBatch():
+            return (transform.query_batch(action),)
         case InspectBatch():
             return (measure.inspect_batch(action, target),)
         case Deduplicate():

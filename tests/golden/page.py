@@ -170,6 +170,8 @@ class Page:
                 return value[0], Grain.DAY.parse(value[1])
             case "checks":
                 return self._load_spec(checks=value).checks
+            case "binds":
+                return tuple((bind, bound) for bind, bound in value)
             case "part":
                 return Part(value["name"], 0, 0, "", tuple(value["columns"]))
             case "format":

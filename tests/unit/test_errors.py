@@ -191,6 +191,7 @@ def test_only_what_time_can_heal_is_retryable() -> None:
         "ConnectionLostError",
         "FileChangingError",
         "LockTimeoutError",
+        "PythonSourceFailedError",
         "ServerBusyError",
         "SourceMissingError",
         "SourceUnavailableError",

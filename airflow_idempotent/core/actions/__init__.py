@@ -8,6 +8,7 @@ from airflow_idempotent.core.actions.staging import (
     CreateStaging,
     Deduplicate,
     InspectBatch,
+    QueryBatch,
     RejectRows,
     RunChecks,
 )
@@ -21,6 +22,7 @@ Action = (
     | EnsureChild
     | CreateStaging
     | CopyBatch
+    | QueryBatch
     | RejectRows
     | InspectBatch
     | Deduplicate
@@ -43,6 +45,7 @@ __all__ = [
     "EnsureChild",
     "InspectBatch",
     "MeasurePartition",
+    "QueryBatch",
     "RejectRows",
     "RunChecks",
     "Superseding",

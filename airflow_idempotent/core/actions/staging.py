@@ -49,6 +49,20 @@ class CopyBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class QueryBatch:
+    """Fill ``staging`` with the ``columns`` of a query that reads the warehouse.
+
+    The target is left alone, though the query may read it. Idempotent because staging is new in
+    every attempt and the query can only read; ``binds`` are (name, value), bound and never text.
+    """
+
+    staging: str
+    query: str
+    columns: tuple[str, ...]
+    binds: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class InspectBatch:
     """Refuse what no rule can load (NULL keys, digits that would be rounded), and measure the rest.
 

@@ -34,6 +34,8 @@ FINDINGS = {
     "NullKeyError",
     "OutsidePartitionError",
     "PrecisionError",
+    "PythonSourceError",
+    "PythonSourceFailedError",
     "RepeatedKeyError",
     "SchemaDriftError",
     "SourceChangedError",
@@ -41,6 +43,7 @@ FINDINGS = {
     "SpecChangedError",
     "StillReferencedError",
     "TooManyRejectedError",
+    "TransformError",
 }
 KINDS = [
     kind for kind in vars(errors).values()
