@@ -43,16 +43,24 @@ class Bar:
 
     def __call__(self, step: str, rows: int, size: int, of: int) -> None:
         """Tell that ``step`` has read ``rows`` rows and ``size`` of ``of`` bytes; 0 is unknown."""
-        amount = ", ".join(([f"{rows:,} rows"] if rows else []) + ([megabytes(size)] if size else []))
+        amount = self.amount(rows, size, of)
         with self._lock:
             self._now = (step, amount, size, of)
             if self._bar is not None:
                 self._draw()
         if self._lines and time.monotonic() >= self._next:
             self._next = time.monotonic() + INTERVAL
-            total = f" of {megabytes(of)} ({size * 100 // of} %)" if of else ""
-            said = f": {amount}{total}" if amount else ""
+            share = f" ({size * 100 // of} %)" if of else ""
+            said = f": {self.total(amount, of)}{share}" if amount else ""
             print(f"{self._name} {step}{said}", file=sys.stderr, flush=True)
+
+    def amount(self, rows: int, size: int, of: int) -> str:
+        """How far it is, beside the bar."""
+        return ", ".join(([f"{rows:,} rows"] if rows else []) + ([megabytes(size)] if size else []))
+
+    def total(self, amount: str, of: int) -> str:
+        """The same with what there is in all, where there is no bar to show it."""
+        return f"{amount} of {megabytes(of)}" if of else amount
 
     def _appear(self) -> None:
         """Draw the bar for the first time; what is slow by now deserves one."""

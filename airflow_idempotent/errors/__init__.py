@@ -35,6 +35,7 @@ from airflow_idempotent.errors.loading import (
     SchemaDriftError,
     TargetMissingError,
 )
+from airflow_idempotent.errors.proofs import LawBrokenError
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
 
@@ -50,6 +51,7 @@ __all__ = [
     "FileChangingError",
     "GateClosedError",
     "IdempotentError",
+    "LawBrokenError",
     "LockTimeoutError",
     "ManifestError",
     "NoPartitionError",

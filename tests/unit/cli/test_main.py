@@ -23,6 +23,7 @@ USAGE = {"ArgumentsError", "DuplicateTableError", "NoPartitionError", "OutOfRang
 USAGE |= {"SpecError", "TargetMissingError", "UsageError"}
 FINDINGS = {
     "BadFileError", "BadRowError", "BatchDamagedError", "ConstraintError", "FileChangingError", "GateClosedError",
+    "LawBrokenError",
     "ManifestError", "NullKeyError", "PrecisionError", "RepeatedKeyError", "SchemaDriftError", "SourceChangedError",
     "SourceMissingError", "SpecChangedError",
 }  # fmt: skip
