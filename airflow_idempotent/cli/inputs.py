@@ -13,6 +13,8 @@ from airflow_idempotent.spec.table import TableSpec
 from airflow_idempotent.testing.batches import Batch
 
 _TEMPLATE = re.compile(r"\{\{\s*partition\.(key|compact)\s*\}\}")
+_KEY = r"(\d{4}(?:-?W?\d\d)*(?:T\d\d[\d:+Z-]*)?)"
+_COMPACT = re.compile(r"(\d{4})(W?\d\d)?(\d\d)?(T.+)?")
 _GLOB = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
 _PIECE = re.compile(r"(\{\{.*?\}\}|\*\*|\*|\?)")
 
@@ -48,13 +50,20 @@ def _is_key(spec: TableSpec, text: str) -> bool:
     return True
 
 
+def _dashed(text: str) -> str:
+    """``20250501``, as ``partition.compact`` has it, as a key; a key as it is."""
+    if found := _COMPACT.fullmatch(text):
+        return "-".join(filter(None, found.groups()[:3])) + (found[4] or "")
+    return text
+
+
 def _key_of(spec: TableSpec, word: str, command: str) -> str:
     """The key in the path, at the place where the path of the spec has it."""
     for form in _forms(spec):
         if found := form.search(Path(word).absolute().as_posix()):
             for key in found.groups():
-                if _is_key(spec, key):
-                    return spec.partition(key).key
+                if _is_key(spec, dashed := _dashed(key)):
+                    return spec.partition(dashed).key
     where = f": source.path is {spec.source.path!r}" if isinstance(spec.source, Files) else ""
     hint = f"Write it like --input 2025-05-01={word}."
     raise UsageError(command=command, reason=f"--input {word!r} does not tell its partition{where}", hint=hint)
@@ -69,7 +78,7 @@ def _forms(spec: TableSpec) -> Iterator[re.Pattern[str]]:
     text = "/" if not path.startswith("/") and "://" not in path else ""
     for piece in _PIECE.split(path):
         if _TEMPLATE.fullmatch(piece):
-            text, groups = text + r"([\w.:+-]+?)", groups + 1
+            text, groups = text + _KEY, groups + 1
         elif piece.startswith("{{"):  # another template: it may stand for anything
             text += "[^/]*"
         else:

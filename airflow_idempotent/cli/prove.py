@@ -41,10 +41,10 @@ def run(args: Namespace, out: Output) -> int:
             hint="Type: pip install 'airflow-provider-idempotent[prove]'",
         ) from error
     except LawBrokenError as error:
-        out.say(f"{spec.table}: {spec.strategy.kind}, a law does not hold", "")
+        out.say(f"{spec.table}: {spec.strategy.kind}, a law does not hold")
         _show(out, _rows(dict(error.tried), broken=error.law))
         raise
-    out.say(_heading(proof), "")
+    out.say(_heading(proof))
     _show(out, _rows(proof.as_dict(), same=f"all end in the same {proof.rows:,} rows"))
     out.say(f"Proven for these batches: digest {proof.digest}, {proof.loads:,} loads, {proof.seconds:.1f} s.")
     out.document({"proven": True, **proof.as_dict()})

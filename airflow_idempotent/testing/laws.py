@@ -131,9 +131,7 @@ class Laws:
         self.progress("crashes", rounds, rounds)
 
     def _one_crash(self, trial: Trial, number: int, moment: int | None, clean: Clean, told: str) -> None:
-        what = ""
-        if moment is not None and not (what := self._cut(trial, number, moment, told)):
-            raise AssertionError(f"{told}: moment {moment} did not come; the engine sends other statements than before")
+        what = "" if moment is None else self._cut(trial, number, moment, told)
         step = f"cut {_shortened(what)}, then loaded again" if what else "loaded without a cut"
         self._load(trial, number, "crash", told, step)
         if trial.content() != clean.contents[number]:
@@ -148,7 +146,7 @@ class Laws:
             return story.differences(trial, expected)
 
     def _cut(self, trial: Trial, number: int, moment: int, told: str) -> str:
-        """Load until the cut; at what it was made."""
+        """Load until the cut; at what it was made. Nothing where the load had fewer moments than in the clean run."""
         cut = Cut(moment, self.databases.terminate, self.databases.driver.OperationalError)
         try:
             trial.load(number, connect=cut.connecting(trial.connect))
@@ -156,7 +154,7 @@ class Laws:
             if not cut.what:
                 raise self._broken(trial, "crash", told, "loaded without a cut", (str(error),)) from error
         self.tried.loads += 1
-        self.tried.crashes += 1
+        self.tried.crashes += bool(cut.what)
         return cut.what
 
     def _load(self, trial: Trial, number: int, law: str, told: str, step: str) -> Any:

@@ -72,7 +72,8 @@ class _Stream:
 
     def read(self, size: int = -1) -> bytes:
         data: bytes = self._stream.read(size)
-        self._watch("chunk")
+        if data:
+            self._watch("chunk")
         return data
 
 

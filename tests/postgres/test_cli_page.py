@@ -1,4 +1,4 @@
-"""docs/cli.md is typed again: what it shows is what the commands say."""
+"""Pages with transcripts are typed again: what they show is what the commands say."""
 
 from __future__ import annotations
 
@@ -13,29 +13,44 @@ import pytest
 
 pytestmark = pytest.mark.cli
 
-PAGE = Path(__file__).parents[2] / "docs/cli.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("cli.md", "how-to/prove.md")
 FILE = re.compile(r'```\w+ title="([^"]+)"\n(.*?)```', re.DOTALL)
 CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 # What differs from run to run, and what stands for it on the page.
 VOLATILE = (
     (r"\d+\.\d s\b", "0.1 s"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", "2025-05-02 06:00:00"),
+    (r"\d+\.\d\ds\b", "0.10s"),
+    # How often a load can be cut off, and how many are needed to, depends on how it is done.
+    (r"\b\d[\d,]* moments\b", "126 moments"),
+    (r"\b\d[\d,]* loads\b", "76 loads"),
     (r"\b[0-9a-f]{64}\b", "a746443fa8ac5240584f1bb7454d01a0f97b483fc71738d36b7c076640b41bf5"),
 )
 
 
+PROGRESS = re.compile(r"\S+ prove \w+: \d+ of \d+ \(\d+ %\)")
+PROGRAMS = {"airflow-idempotent": "-m airflow_idempotent", "python": "", "pytest": "-m pytest -p no:cacheprovider"}
+
+
+@pytest.fixture(params=PAGES)
+def page(request: pytest.FixtureRequest) -> Path:
+    return DOCS / request.param
+
+
 @pytest.fixture
-def shell(tmp_path: Path, database: str):
-    for name, text in FILE.findall(PAGE.read_text(encoding="utf-8")):
+def shell(tmp_path: Path, database: str, page: Path):
+    for name, text in FILE.findall(page.read_text(encoding="utf-8")):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    program = tmp_path / "bin/airflow-idempotent"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m airflow_idempotent "$@"\n')
-    program.chmod(0o755)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, words in PROGRAMS.items():
+        (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable} {words} "$@"\n')
+        (programs / name).chmod(0o755)
     root = str(Path(__file__).parents[2])
-    environment = os.environ | {"AIRFLOW_IDEMPOTENT_DSN": database, "PYTHONPATH": root}
-    environment["PATH"] = f"{program.parent}:{environment['PATH']}"
+    environment = os.environ | {"AIRFLOW_IDEMPOTENT_DSN": database, "PYTHONPATH": root, "COLUMNS": "100"}
+    environment["PATH"] = f"{programs}:{environment['PATH']}"
 
     def run(line: str) -> str:
         done = subprocess.run(
@@ -47,7 +62,7 @@ def shell(tmp_path: Path, database: str):
             text=True,
             check=False,
         )
-        return "\n".join(map(settled, done.stdout.splitlines()))
+        return "\n".join(settled(line) for line in done.stdout.splitlines() if not PROGRESS.fullmatch(line))
 
     return run
 
@@ -63,15 +78,15 @@ def typed(console: str) -> Iterator[str]:
     yield from (line.removeprefix("$ ") for line in console.splitlines() if line.startswith("$ "))
 
 
-def test_the_page_shows_what_the_commands_say(shell, request: pytest.FixtureRequest) -> None:
+def test_the_page_shows_what_the_commands_say(page: Path, shell, request: pytest.FixtureRequest) -> None:
     def again(found: re.Match[str]) -> str:
         answers = ((line, shell(line)) for line in typed(found[0]))
         return "".join(f"$ {line}\n" + (f"{answer}\n" if answer else "") for line, answer in answers)
 
-    text = PAGE.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     expected = CONSOLE.sub(again, text)
     if request.config.getoption("--update-golden"):
-        PAGE.write_text(expected, encoding="utf-8")
+        page.write_text(expected, encoding="utf-8")
         return
 
     assert text == expected, "if meant: pytest tests/postgres/test_cli_page.py --update-golden"

@@ -83,8 +83,8 @@ def test_a_law_that_does_not_hold_as_a_document(prove: Any, folder: Path) -> Non
 
 def test_the_table_may_be_created_by_sql_and_a_column_ignored(prove: Any, folder: Path) -> None:
     (folder / "orders.sql").write_text(
-        "CREATE SCHEMA analytics; CREATE TABLE analytics.orders (order_id bigint PRIMARY KEY, status text, amount numeric, "
-        "order_date date, updated_at timestamptz, loaded_at timestamptz DEFAULT clock_timestamp())"
+        "CREATE SCHEMA analytics; CREATE TABLE analytics.orders (order_id bigint PRIMARY KEY, status text, "
+        "amount numeric, order_date date, updated_at timestamptz, loaded_at timestamptz DEFAULT clock_timestamp())"
     )
     words = ("--input", f"{DAY}/orders.csv", f"{DAY}/second.csv", "--ddl", "orders.sql")
 
