@@ -40,6 +40,7 @@ from airflow_idempotent.errors.loading import (
     TargetMissingError,
     TooManyRejectedError,
 )
+from airflow_idempotent.errors.proofs import LawBrokenError
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
 from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFailedError, TransformError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
@@ -58,6 +59,7 @@ __all__ = [
     "FileChangingError",
     "GateClosedError",
     "IdempotentError",
+    "LawBrokenError",
     "LockTimeoutError",
     "ManifestError",
     "NoPartitionError",

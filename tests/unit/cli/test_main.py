@@ -30,6 +30,7 @@ FINDINGS = {
     "ExtraMissingError",
     "FileChangingError",
     "GateClosedError",
+    "LawBrokenError",
     "ManifestError",
     "NullKeyError",
     "OutsidePartitionError",
