@@ -17,7 +17,8 @@ from pathlib import Path
 import memory
 import report
 from contenders import ContenderError
-from measure import TARGETS, Bench, Figures
+from measure import TARGETS, Bench
+from turns import Figures
 from warehouse import Warehouse
 from workload import Workload
 
@@ -38,14 +39,14 @@ def main() -> int:
     load_before = report.load_average()
     with embedded_postgres(SETTINGS, durable=True) as server:
         warehouse = Warehouse(server)
-        bench = Bench(warehouse, postgres_bin() / "psql", work, ROOT, figures)
+        bench = Bench(warehouse, figures, psql=postgres_bin() / "psql", work=work, folder=ROOT)
         try:
             measure_all(bench, options.rounds)
             peaks = {} if options.skip_memory else memory.peaks(warehouse, ROOT / "memory", options.memory_mb)
         except ContenderError as error:
             report.fail(str(error))
             return 1
-        facts = report.facts(warehouse, work, load_before)
+        facts = report.facts(warehouse, load_before, **work.facts())
     for name in TARGETS:
         shutil.rmtree(ROOT / name, ignore_errors=True)
     return report.publish(figures, peaks, facts, rounds=options.rounds, full=not options.quick)
