@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import argparse
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import report
 from report import Goal
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
-from turns import Figures
-
-COLUMNS = (
-    *("limit s", "ours s", "without start", "ours ÷ limit", "without start", "CPU ÷ limit"),
-    *("re-run limit", "ours", "ours ÷ first", "touched", "WAL MB limit", "ours"),
-)
+from turns import Figures, Key
 
 
 def publish(name: str, figures: Figures, facts: Mapping[str, Any], options: argparse.Namespace, *, most: float) -> int:
     """Print and write down; the exit code."""
-    report.console.print(table(figures))
+    report.console.print(first_loads(figures))
+    report.console.print(second_loads(figures))
     document = {"facts": facts, "rounds": options.rounds, "runs": report.as_json(figures)}
     return report.conclude(name, goals(figures, most, timed=not options.quick), document, full=not options.quick)
 
@@ -39,34 +35,47 @@ def goals(figures: Figures, most: float, *, timed: bool) -> list[Goal]:
     return found
 
 
-def table(figures: Figures) -> Table:
-    shown = Table(title="Whole processes, medians", title_justify="left", box=SIMPLE_HEAD)
-    for head in ("", *COLUMNS):
-        shown.add_column(head, justify="right" if head else "left")
+def first_loads(figures: Figures) -> Table:
+    """What is promised: ours against the script."""
+    heads = ("limit s", "ours s", "without start", "ours ÷ limit", "without start", "CPU ÷ limit")
+    shown = blank("First load, whole processes, medians", heads)
     for name in names(figures):
-        shown.add_row(name, *row(figures, name))
+        limit, ours = (median(figures.seconds, name, contender, "first") for contender in ("limit", "ours"))
+        within = median(figures.within, name, "ours", "first")
+        cpu = (median(figures.cpu, name, contender, "first") for contender in ("ours", "limit"))
+        ratios = divided(ours, limit), divided(within, limit), divided(*cpu)
+        shown.add_row(name, *map(number, (limit, ours, within, *ratios)))
     return shown
 
 
-def row(figures: Figures, name: str) -> list[str]:
-    """One strategy; blanks for what was not measured."""
+def second_loads(figures: Figures) -> Table:
+    """What the same batch does once more, and what the first load wrote."""
+    heads = ("limit s", "ours s", "÷ first", "rows touched", "first: WAL MB limit", "ours")
+    shown = blank("The same batch again", heads)
+    for name in names(figures):
+        limit, ours = (median(figures.seconds, name, contender, "rerun") for contender in ("limit", "ours"))
+        first = median(figures.seconds, name, "ours", "first")
+        logged = (median(figures.wal, name, contender, "first") for contender in ("limit", "ours"))
+        touched = figures.touched.get((name, "ours", "rerun"))
+        seconds = map(number, (limit, ours, divided(ours, first)))
+        megabytes = (number(divided(size, 1e6)) for size in logged)
+        shown.add_row(name, *seconds, "" if touched is None else str(touched), *megabytes)
+    return shown
 
-    def median(turns: Mapping[Any, list[Any]], contender: str, phase: str) -> float | None:
-        values = turns.get((name, contender, phase))
-        return statistics.median(values) if values else None
 
-    limit, ours = (median(figures.seconds, contender, "first") for contender in ("limit", "ours"))
-    within = median(figures.within, "ours", "first")
-    cpu = (median(figures.cpu, contender, "first") for contender in ("ours", "limit"))
-    again = [median(figures.seconds, contender, "rerun") for contender in ("limit", "ours")]
-    logged = [median(figures.wal, contender, "first") for contender in ("limit", "ours")]
-    touched = figures.touched.get((name, "ours", "rerun"))
-    ratios = divided(ours, limit), divided(within, limit), divided(*cpu)
-    return [
-        *map(number, (limit, ours, within, *ratios, *again, divided(again[1], ours))),
-        "" if touched is None else str(touched),
-        *(number(size / 1e6 if size else None) for size in logged),
-    ]
+def blank(title: str, heads: Sequence[str]) -> Table:
+    """A table with a column of names before the figures."""
+    shown = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    shown.add_column("", no_wrap=True)
+    for head in heads:
+        shown.add_column(head, justify="right")
+    return shown
+
+
+def median(turns: Mapping[Key, Sequence[float]], *key: str) -> float | None:
+    """None for what was not measured."""
+    values = turns.get((key[0], key[1], key[2]))
+    return statistics.median(values) if values else None
 
 
 def divided(one: float | None, other: float | None) -> float | None:

@@ -6,12 +6,13 @@ Of the table before, a small part, the *seed*, is loaded by our product: that cr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import datetime as dt
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from rows import DAY_US, DAYS, Rows, concat, payload, take
-from workload import day_of_changes, new_rows, target_rows
+from rows import DAY_US, DAYS, FIRST_DAY, Rows, concat, payload, take
+from workload import changed, day_of_changes, new_rows, target_rows
 
 SEED_SHARE = 60
 """The seed is one row in so many."""
@@ -113,6 +114,20 @@ def versions(size: int, count: int) -> Deliveries:
     batch = {name: np.where(kind >= 80 / 85, known[name], values) for name, values in batch.items()}
     new = new_rows(rng, size // 2 + 1, count - length)
     return split(rows, shuffled(rng, concat([batch, new])))
+
+
+def days(size: int, count: int, number: int) -> Iterator[tuple[str, Rows]]:
+    """Every second day of the table delivered again: 60 % of the rows changed, 40 % new. No two share a key."""
+    rows = target_rows(size)
+    for place in range(number):
+        day = 2 * place + 1
+        rng = np.random.default_rng([17, day])
+        known = take(rows, rows["day"] == day)
+        known = take(known, rng.permutation(len(known["order_id"]))[: count * 6 // 10])
+        fresh = new_rows(rng, size + 1 + place * count, count - len(known["order_id"]))
+        fresh |= {"day": np.full(len(fresh["day"]), day)}
+        key = (FIRST_DAY + dt.timedelta(days=day)).isoformat()
+        yield key, shuffled(rng, concat([changed(rng, known), fresh]))
 
 
 def split(rows: Rows, batch: Rows, older: Rows | None = None) -> Deliveries:

@@ -27,15 +27,19 @@ class Bench(Turns):
     psql: Path = field(kw_only=True)
     work: Workload = field(kw_only=True)
     folder: Path = field(kw_only=True)
+    targets: tuple[str, ...] = TARGETS
 
     def prepare(self) -> None:
         """One template per target, with the ledger in it, as it is after the first day of a table's life."""
-        for database in (EXPECTED, *TARGETS):
+        for database in (EXPECTED, *self.targets):
             self.warehouse.create(database)
         self.warehouse.fill(EXPECTED, self.work.expected)
         self.expected = self.warehouse.image(EXPECTED)
-        self.warehouse.fill("default", self.work.target)
-        for target, before in zip(TARGETS, (self.work.first_day, self.work.target), strict=True):
+        for target in self.targets:
+            before = self.work.target
+            if target == "default":
+                self.warehouse.fill(target, before)
+                before = self.work.first_day
             deliver(self.folder / target, SEEDED, before)
             contenders.ours(self.warehouse.dsn(target), SEEDED, self.folder / target)
             deliver(self.folder / target, PARTITION, self.work.batch)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 
 
-def sized(parser: argparse.ArgumentParser, *, rounds: int = 3) -> None:
+def sized(parser: argparse.ArgumentParser, *, batch_rows: int = 500_000) -> None:
     """Options for how much, and how often."""
-    parser.add_argument("--rounds", type=int, default=rounds, help="how often each is measured; the median counts")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each is measured; the median counts")
     parser.add_argument("--target-rows", type=int, default=2_000_000)
-    parser.add_argument("--batch-rows", type=int, default=500_000)
+    parser.add_argument("--batch-rows", type=int, default=batch_rows)
     parser.add_argument("--quick", action="store_true", help="a tenth of everything, once: does it still work?")
 
 

@@ -18,6 +18,7 @@ import memory
 import report
 from contenders import ContenderError
 from measure import TARGETS, Bench
+from options import quickened, sized
 from turns import Figures
 from warehouse import Warehouse
 from workload import Workload
@@ -65,16 +66,10 @@ def measure_all(bench: Bench, rounds: int) -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3, help="how often each is measured; the median counts (3)")
-    parser.add_argument("--target-rows", type=int, default=2_000_000)
-    parser.add_argument("--batch-rows", type=int, default=500_000)
     parser.add_argument("--skip-memory", action="store_true", help="leave out the two big files")
-    parser.add_argument("--quick", action="store_true", help="a tenth of everything, once: does it still work?")
-    options = parser.parse_args()
-    options.memory_mb = MEMORY_MB
-    if options.quick:
-        options.rounds, options.memory_mb = 1, (10, 100)
-        options.target_rows, options.batch_rows = options.target_rows // 10, options.batch_rows // 10
+    sized(parser)
+    options = quickened(parser.parse_args())
+    options.memory_mb = (10, 100) if options.quick else MEMORY_MB
     return options
 
 

@@ -41,7 +41,7 @@ do $$ begin
         begin
             execute format('create table orders_day%s partition of orders for values from (%L) to (%L)',
                 day, date '2024-01-01' + day, date '2024-01-02' + day);
-        exception when invalid_object_definition then null;  -- the day has its table
+        exception when invalid_object_definition or duplicate_table then null;  -- the day has its table
         end;
     end loop;
 end $$
