@@ -38,6 +38,12 @@ def upserts(size: int, count: int) -> Deliveries:
     return split(rows, day_of_changes(rows, count))
 
 
+def arrivals(size: int, count: int) -> Deliveries:
+    """A day that was not there, all rows new."""
+    rng = np.random.default_rng([10, size])
+    return split(target_rows(size), shuffled(rng, new_rows(rng, size + 1, count)))
+
+
 def revision(size: int, count: int) -> Deliveries:
     """A day that was delivered before, now with other rows: 10 % changed, 1 % gone, 1 % new."""
     rng = np.random.default_rng([11, size])

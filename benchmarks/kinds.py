@@ -92,6 +92,9 @@ create table tombstones (order_id bigint primary key, commit_version bigint not 
 insert into tombstones select order_id, commit_version from delivered where op = 'D';
 """
 
+# So that rows can be copied straight into the table, with the id of their batch, and no lock on it.
+BATCH_BY_SETTING = "alter table orders alter column _idem_batch_id set default current_setting('bench.batch', true)"
+
 KINDS = {
     kind.name: kind
     for kind in (
@@ -99,11 +102,12 @@ KINDS = {
         Kind("insert_only", deliveries.upserts, by_key("arg_min", "updated_at")),
         Kind(
             "append",
-            deliveries.upserts,
+            deliveries.arrivals,
             f"from {EVERYTHING}",
             key="",
             fill="*, '20240101_01'",
             hidden="_idem_batch_id",
+            create=BATCH_BY_SETTING,
         ),
         Kind(
             "append_revision",
@@ -112,6 +116,7 @@ KINDS = {
             key="",
             fill="*, '20240101_01'",
             hidden="_idem_batch_id",
+            create=BATCH_BY_SETTING,
             limit="append",
         ),
         Kind(

@@ -33,8 +33,6 @@ ROOT = Path(__file__).parent.parent / ".bench" / "strategies"
 SETTINGS = {"autovacuum": "off"}
 MOST = 1.2
 OLDER = "select _idem_batch_id from orders where order_date = date '2024-03-01' limit 1"
-MEASURED = ("append_revision",)
-"""Kinds whose partition was loaded before."""
 DAYS_APART = """
 do $$ begin
     for day in 0..60 loop
@@ -58,6 +56,8 @@ class StrategyBench(Turns):
     sizes: tuple[int, int] = field(kw_only=True)
     by_hand: bool = field(kw_only=True)
     """Without our product: the table is created by hand."""
+    older: str = ""
+    """Id of the batch that the measured one replaces."""
 
     @property
     def spec(self) -> Path:
@@ -102,8 +102,7 @@ class StrategyBench(Turns):
         self._fill("rest", self.kind.fill)
         if self.kind.create:
             self._beside("seed", self.kind.create)
-        self.before = ""
-        if self.kind.name in MEASURED:
+        if self.file("older").exists():
             self._load_older()
         deliver(self.folder, PARTITION, self.file("batch"))
         self.warehouse.finish(name)
@@ -147,12 +146,12 @@ class StrategyBench(Turns):
         else:
             deliver(self.folder, PARTITION, self.file("older"))
             contenders.ours(self.warehouse.dsn(name), PARTITION, self.folder, spec=self.spec)
-        self.before = str(self.warehouse.value(name, OLDER))
+        self.older = str(self.warehouse.value(name, OLDER))
 
     def limit(self, *, checked: bool) -> None:
         """The hand-written script, twice."""
         self.warehouse.restore(self.kind.name)
-        words = {"older": self.before, "batch": "20240301_99"} if self.kind.hidden else {}
+        words = {"older": self.older, "batch": "20240301_99"} if self.kind.hidden else {}
         for phase in ("first", "rerun"):
             key = (self.kind.name, "limit", phase)
             dsn, file, script = self.warehouse.dsn(), self.file("batch"), self.kind.script
