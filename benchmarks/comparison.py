@@ -19,7 +19,8 @@ def publish(name: str, figures: Figures, facts: Mapping[str, Any], options: argp
     report.console.print(first_loads(figures))
     report.console.print(second_loads(figures))
     document = {"facts": facts, "rounds": options.rounds, "runs": report.as_json(figures)}
-    return report.conclude(name, goals(figures, most, timed=not options.quick), document, full=not options.quick)
+    full = not (options.quick or options.limits_only)
+    return report.conclude(name, goals(figures, most, timed=not options.quick), document, full=full)
 
 
 def goals(figures: Figures, most: float, *, timed: bool) -> list[Goal]:
