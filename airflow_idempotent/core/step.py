@@ -112,6 +112,7 @@ class Step:
     is built again. ``prepare`` makes what must exist before (the table, a child table).
     ``exclusive`` keeps other writers of the table out, since no index of it would.
     ``may_replay`` lets the receipt of the same batch under the same spec stand for the work.
+    ``guarded`` refuses a batch that another spec has published.
     """
 
     target: TableShape
@@ -124,6 +125,7 @@ class Step:
     spec_fingerprint: str = ""
     table_version: int = 1
     may_replay: bool = False
+    guarded: bool = False
     timeouts: Timeouts = field(default_factory=Timeouts)
 
     @property

@@ -13,6 +13,7 @@ from airflow_idempotent.core.actions import (
     EnsureChild,
     InspectBatch,
     MeasurePartition,
+    ReplaceRows,
     RunChecks,
     UpsertRows,
 )
@@ -22,6 +23,7 @@ from airflow_idempotent.engine.batches import VerifiedReader, unreadable_column
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.inspecting import inspect
 from airflow_idempotent.engine.refusals import bad_row
+from airflow_idempotent.engine.replacing import replace_rows
 from airflow_idempotent.engine.upserting import upsert
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import BadRowError, GateClosedError
@@ -45,6 +47,8 @@ def apply(work: Work, action: Action) -> None:
             _gate(work, action)
         case UpsertRows():
             upsert(work, action)
+        case ReplaceRows():
+            replace_rows(work, action)
         case MeasurePartition():
             [(rows, total)] = work.session.query(statements[0])
             work.measure = replace(work.measure, row_count=rows, digest=digest(rows, total))

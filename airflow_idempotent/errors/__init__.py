@@ -36,6 +36,14 @@ from airflow_idempotent.errors.loading import (
     SchemaDriftError,
     TargetMissingError,
 )
+from airflow_idempotent.errors.replacing import (
+    EmptySnapshotError,
+    KeyElsewhereError,
+    NoChildTableError,
+    OtherSpecError,
+    RepeatedInBatchError,
+    RowsChangedError,
+)
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
 
@@ -48,19 +56,25 @@ __all__ = [
     "ConstraintError",
     "DatabaseError",
     "DuplicateTableError",
+    "EmptySnapshotError",
     "FileChangingError",
     "GateClosedError",
     "IdempotentError",
+    "KeyElsewhereError",
     "LockTimeoutError",
     "ManifestError",
+    "NoChildTableError",
     "NoPartitionError",
     "NullKeyError",
+    "OtherSpecError",
     "OutOfRangeError",
     "OutsidePartitionError",
     "ParamsError",
     "PrecisionError",
     "RangeError",
+    "RepeatedInBatchError",
     "RepeatedKeyError",
+    "RowsChangedError",
     "SchemaDriftError",
     "ServerBusyError",
     "SourceChangedError",

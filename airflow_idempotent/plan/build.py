@@ -11,6 +11,7 @@ from airflow_idempotent.core.actions import (
     CreateStaging,
     CreateTarget,
     EnsureChild,
+    EnsureIndex,
     InspectBatch,
     MeasurePartition,
     RunChecks,
@@ -19,7 +20,7 @@ from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Grain, Partition, is_time
 from airflow_idempotent.core.relation import short_name
-from airflow_idempotent.core.staged import Staged
+from airflow_idempotent.core.staged import Scope, Staged
 from airflow_idempotent.core.step import Step, Timeouts
 from airflow_idempotent.errors import SchemaDriftError, TargetMissingError
 from airflow_idempotent.spec.fingerprint import fingerprint
@@ -35,6 +36,7 @@ class Load:
     partition: Partition
     manifest: Manifest
     skip_unchanged: bool = False
+    force: bool = False
 
 
 def created_shape(spec: LoadSpec) -> TableShape:
@@ -66,14 +68,14 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     parts = tuple(CopyBatch(staged.staging, part, load.manifest.format) for part in load.manifest.parts)
     actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra), *parts]
     inside = load.partition if strategy.refuses_outside else None
-    names = (columns, spec.unique_key, spec.version)
+    names = (columns, strategy.never_null(spec.unique_key), spec.version)
     actions.append(InspectBatch(target.relation, staged.staging, *names, event_time=by, partition=inside))
     if staged.deduplicated:
         actions += strategy.prepare(staged)
     if spec.checks:
         actions.append(RunChecks(strategy.checked_rows(staged), spec.checks, columns))
     actions += strategy.write(staged)
-    if by:
+    if by or strategy.scope is Scope.TABLE:
         actions.append(MeasurePartition(target.relation, by, load.partition))
     return Step(
         target=target,
@@ -83,6 +85,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         prepare=preparation(load, shape),
         exclusive=strategy.is_exclusive(target, spec.unique_key),
         scope=strategy.scope,
+        guarded=strategy.deletes and not load.force,
         spec_fingerprint=fingerprint(spec),
         may_replay=load.skip_unchanged,
         timeouts=Timeouts(spec.lock_timeout, spec.statement_timeout),
@@ -106,7 +109,8 @@ def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
         partition=load.partition,
         partition_column=by,
         within=(by, load.partition) if by and target.partitioned and by in spec.unique_key else None,
-        deduplicated=bool(spec.checks) or spec.strategy.always_deduplicates,
+        deduplicated=bool(spec.unique_key and (spec.checks or spec.strategy.always_deduplicates)),
+        allows_empty=spec.on_empty == "publish_empty",
     )
 
 
@@ -118,6 +122,8 @@ def preparation(load: Load, shape: TableShape | None) -> tuple[Action, ...]:
     if shape is None:
         columns = created_shape(spec).columns
         prepare.append(CreateTarget(spec.relation, columns, spec.created_key, spec.fillfactor, declared))
+        if indexed := spec.strategy.indexed:
+            prepare.append(EnsureIndex(spec.relation, indexed))
     elif missing := missing_columns(spec, shape):
         prepare.append(AddColumns(spec.relation, missing, spec.strategy.defaults()))
     if declared and (shape is None or shape.partitioned):

@@ -14,17 +14,19 @@ from airflow_idempotent.core.actions import (
     CreateTarget,
     Deduplicate,
     EnsureChild,
+    EnsureIndex,
     InspectBatch,
     MeasurePartition,
+    ReplaceRows,
     RunChecks,
     UpsertRows,
 )
 from airflow_idempotent.core.columns import TableShape
-from airflow_idempotent.sql import checks, create, measure, merge
+from airflow_idempotent.sql import checks, create, measure, merge, replace
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
 
-def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
+def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:  # noqa: C901, a case per action
     """The statements an action stands for, in order. ``target`` is the table they are meant for."""
     match action:
         case CreateTarget():
@@ -33,6 +35,8 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return create.add_columns(action)
         case EnsureChild():
             return create.ensure_child(action)
+        case EnsureIndex():
+            return (create.ensure_index(action),)
         case CreateStaging():
             return (create_staging(action, target),)
         case CopyBatch():
@@ -45,6 +49,8 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return checks.run_checks(action)
         case UpsertRows():
             return merge.upsert_rows(action, target)
+        case ReplaceRows():
+            return replace.replace_rows(action, target).statements
         case MeasurePartition():
             return (measure.measure_partition(action, target),)
         case _:

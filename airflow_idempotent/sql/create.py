@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from airflow_idempotent.core.actions import AddColumns, CreateTarget, EnsureChild
+from airflow_idempotent.core.actions import AddColumns, CreateTarget, EnsureChild, EnsureIndex
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.sql.dialects.postgres import AttachPartition
-from airflow_idempotent.sql.statement import Statement, data_type, quoted, statement, table
+from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table
 
 
 def create_target(action: CreateTarget) -> tuple[Statement, ...]:
@@ -47,11 +47,20 @@ def add_columns(action: AddColumns) -> tuple[Statement, ...]:
             constraints.append(exp.ColumnConstraint(kind=default))
         if not item.nullable:
             constraints.append(exp.ColumnConstraint(kind=exp.NotNullColumnConstraint()))
-        column = exp.ColumnDef(
+        added = exp.ColumnDef(
             this=quoted(item.name), kind=data_type(item.data_type), constraints=constraints, exists=True
         )
-        found.append(statement(exp.Alter(this=table(action.target), kind="TABLE", actions=[column])))
+        found.append(statement(exp.Alter(this=table(action.target), kind="TABLE", actions=[added])))
     return tuple(found)
+
+
+def ensure_index(action: EnsureIndex) -> Statement:
+    """CREATE INDEX IF NOT EXISTS, in the order of bytes whatever the collation of the database."""
+    byte_order = exp.to_identifier("C", quoted=True)
+    keys = [exp.Ordered(this=exp.Collate(this=column(name), expression=byte_order.copy())) for name in action.columns]
+    params = exp.IndexParameters(columns=keys)
+    index = exp.Index(this=quoted(action.name), table=table(action.target), params=params)
+    return statement(exp.Create(this=index, kind="INDEX", exists=True))
 
 
 def ensure_child(action: EnsureChild) -> tuple[Statement, ...]:

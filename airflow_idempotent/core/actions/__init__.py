@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from airflow_idempotent.core.actions.making import AddColumns, CreateTarget, EnsureChild
+from airflow_idempotent.core.actions.making import AddColumns, CreateTarget, EnsureChild, EnsureIndex
 from airflow_idempotent.core.actions.staging import CopyBatch, CreateStaging, Deduplicate, InspectBatch, RunChecks
-from airflow_idempotent.core.actions.writing import MeasurePartition, UpsertRows
+from airflow_idempotent.core.actions.writing import MeasurePartition, ReplaceRows, UpsertRows
 
 Action = (
     CreateTarget
     | AddColumns
     | EnsureChild
+    | EnsureIndex
     | CreateStaging
     | CopyBatch
     | InspectBatch
     | Deduplicate
     | RunChecks
     | UpsertRows
+    | ReplaceRows
     | MeasurePartition
 )
 
 # Writes to which an older batch must have something less to say than a newer one.
-Superseding = UpsertRows
+Superseding = UpsertRows | ReplaceRows
 
 __all__ = [
     "Action",
@@ -30,8 +32,10 @@ __all__ = [
     "CreateTarget",
     "Deduplicate",
     "EnsureChild",
+    "EnsureIndex",
     "InspectBatch",
     "MeasurePartition",
+    "ReplaceRows",
     "RunChecks",
     "Superseding",
     "UpsertRows",
