@@ -18,7 +18,6 @@ NOT_YET: dict[str, str] = {
     "S08": "swap: issue 5",
     "S09": "swap: issue 5",
     "S10": "swap: issue 5",
-    "G04": "strategy delete_insert: issue 3",
     "W01": "watermarks of incremental queries: issue 4",
     "W02": "watermarks of incremental queries: issue 4",
     "W03": "watermarks of incremental queries: issue 4",
