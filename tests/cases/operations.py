@@ -92,9 +92,7 @@ OPERATIONS: dict[str, Operation] = {
     "poll_destination": Operation(landings.poll_destination, {"op", "dest", "note"}, works=False),
     "parse_dags": Operation(factory.parse_dags, COMMON | {"dir"}),
     "build_dag": Operation(factory.built, COMMON | {"schedule"}),
-    "run": Operation(
-        operating.run, {"op", "expect", "note", "logical_date", "spec", "run"}, _lacking_in_run, again=False
-    ),
+    "run": Operation(operating.run, {"op", "expect", "note", "logical_date", "spec", "run"}, _lacking_in_run),
     "trigger": Operation(factory.trigger, COMMON | {"logical_date", "conf"}),
     "list_partitions": Operation(factory.list_partitions, COMMON | {"from", "to", "grain"}),
     "unpause": Operation(operating.unpause, COMMON | {"observe"}),
