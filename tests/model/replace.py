@@ -128,10 +128,7 @@ class Grouped(Scoped):
 
     def rank(self, rows: Sequence[Content]) -> tuple[Any, ...]:
         """Where a group stands: its greatest version, then its rows in order."""
-        versions = [
-            tuple((value is not None, comparable(value)) for value in map(row.__getitem__, self._places))
-            for row in rows
-        ]
+        versions = [[(row[place] is not None, comparable(row[place])) for place in self._places] for row in rows]
         return max(versions), sorted(tuple((value is None, comparable(value)) for value in row) for row in rows)
 
     @property

@@ -23,6 +23,12 @@ def rows_of(partition: str) -> st.SearchStrategy[Row]:
     return built(COLUMNS, st.integers(0, 3), st.none() | st.integers(0, 1), texts(), st.just(partition))
 
 
+def rows_with_keys_of(partition: str) -> st.SearchStrategy[Row]:
+    """Rows of that day, with keys that no other day has."""
+    first = 10 * PARTITIONS.index(partition)
+    return built(COLUMNS, st.integers(first, first + 3), st.none() | st.integers(0, 1), texts(), st.just(partition))
+
+
 def rows(*values: Sequence[Value]) -> list[Row]:
     return [dict(zip(COLUMNS, row, strict=True)) for row in values]
 
@@ -54,9 +60,9 @@ INSERT_OVERWRITE_BY_KEY = Kind(
     },
     columns=COLUMNS,
     table_columns=("id", "ver", "v", "d::text"),
-    layouts=PLAIN | {"unique": _BODY.format(", UNIQUE (id, d)")},
+    layouts=PLAIN | {"unique": _BODY.format(", UNIQUE (id, d)"), "primary key": _BODY.format(", PRIMARY KEY (id)")},
     children=_CHILDREN,
-    rows=rows_of,
+    rows=rows_with_keys_of,
     model=lambda: Scoped(COLUMNS, ("id",), ("ver",)),
     story=STORY,
 )
