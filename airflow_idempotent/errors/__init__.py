@@ -18,6 +18,7 @@ from airflow_idempotent.errors.database import (
 from airflow_idempotent.errors.landing import (
     BadFileError,
     BatchDamagedError,
+    ExtraMissingError,
     FileChangingError,
     ManifestError,
     SourceChangedError,
@@ -34,6 +35,7 @@ from airflow_idempotent.errors.loading import (
     PrecisionError,
     RepeatedKeyError,
     SchemaDriftError,
+    StillReferencedError,
     TargetMissingError,
 )
 from airflow_idempotent.errors.replacing import (
@@ -57,6 +59,7 @@ __all__ = [
     "DatabaseError",
     "DuplicateTableError",
     "EmptySnapshotError",
+    "ExtraMissingError",
     "FileChangingError",
     "GateClosedError",
     "IdempotentError",
@@ -84,6 +87,7 @@ __all__ = [
     "SpecChangedError",
     "SpecError",
     "StatementTimeoutError",
+    "StillReferencedError",
     "TargetMissingError",
     "UnreachableError",
     "UsageError",

@@ -20,13 +20,16 @@ DAY = "2025-05-01"
 
 LATER = {
     "cdc": "strategy cdc: issue 3",
-    "add": "on_drift add: issue 3",
-    "widen": "on_drift widen: issue 3",
 }
 CHECKS_LATER = "issue 4"
 MODES = {"snapshot_replace": "snapshot"}
 """What cases call a strategy, where that is not its name."""
-ON_DRIFT = {"fail": "fail", "ignore": "ignore"}
+ON_DRIFT = {
+    "fail": "fail",
+    "ignore": "ignore",
+    "add": "append_new_columns",
+    "widen": "sync_all_columns",
+}
 _BOUNDS = {"min_rows": "min", "max_rows": "max"}
 """Words for bounds of the number of rows."""
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from airflow_idempotent.core.actions.making import AddColumns, CreateTarget, EnsureChild, EnsureIndex
+from airflow_idempotent.core.actions.making import (
+    AddColumns,
+    CreateTarget,
+    DropColumns,
+    EnsureChild,
+    EnsureIndex,
+    WidenColumns,
+)
 from airflow_idempotent.core.actions.staging import CopyBatch, CreateStaging, Deduplicate, InspectBatch, RunChecks
 from airflow_idempotent.core.actions.writing import MeasurePartition, ReplaceRows, UpsertRows
 
 Action = (
     CreateTarget
     | AddColumns
+    | DropColumns
+    | WidenColumns
     | EnsureChild
     | EnsureIndex
     | CreateStaging
@@ -31,6 +40,7 @@ __all__ = [
     "CreateStaging",
     "CreateTarget",
     "Deduplicate",
+    "DropColumns",
     "EnsureChild",
     "EnsureIndex",
     "InspectBatch",
@@ -39,4 +49,5 @@ __all__ = [
     "RunChecks",
     "Superseding",
     "UpsertRows",
+    "WidenColumns",
 ]
