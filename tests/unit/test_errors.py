@@ -190,6 +190,7 @@ def test_only_what_time_can_heal_is_retryable() -> None:
         "ConnectionLostError",
         "FileChangingError",
         "LockTimeoutError",
+        "RowsChangedError",
         "ServerBusyError",
         "SourceMissingError",
         "SourceUnavailableError",
