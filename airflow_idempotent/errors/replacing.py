@@ -20,7 +20,8 @@ class EmptySnapshotError(IdempotentError):
 
     @property
     def headline(self) -> str:
-        return f"{self.table} {self.partition}: the snapshot is empty, the table has {self.rows:,} rows; nothing was changed."
+        where = f"{self.table} {self.partition}"
+        return f"{where}: the snapshot is empty, the table has {self.rows:,} rows; nothing was changed."
 
     @property
     def next_move(self) -> str:

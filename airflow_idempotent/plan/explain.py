@@ -176,6 +176,8 @@ def _target(spec: TableSpec) -> str:
 
 
 def _conflict(spec: TableSpec) -> str:
+    if winner := spec.strategy.winner(spec.version):
+        return winner
     if not spec.version:
         return "No version: the newest batch of a partition wins; inside a batch, the row's content decides."
     equal = "equal ones are decided by the row's content, so that the order of loading never matters"
@@ -184,14 +186,14 @@ def _conflict(spec: TableSpec) -> str:
 
 def _rerun(spec: TableSpec) -> str:
     again = "The same source gives the same batch, and loading it again writes nothing (0 inserted, updated, deleted)"
-    return f"{again}. An older batch replaces no newer row: those are stale. Other partitions and keys are left alone."
+    return f"{again}. {spec.strategy.older}"
 
 
 def _late(spec: TableSpec) -> str:
     reads = "Scheduled runs do not look back (late_data.lookback is 0)"
     if count := spec.late_data.lookback:
         reads = f"Each scheduled run also reads the {count} partition(s) before its own again"
-    return f"{reads}; a corrected file becomes a new batch when its partition is run again."
+    return f"{reads}; {spec.strategy.late}."
 
 
 def _bad(spec: TableSpec) -> str:
