@@ -79,6 +79,11 @@ def _run(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--root", metavar="DIR", help="Where batches are landed. Default: landing.root of the spec.")
     parser.add_argument("--skip-unchanged", action="store_true", help="Leave a partition alone whose batch is loaded.")
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="Load a batch that another version of the spec published, also if it deletes.",
+    )
     parser.add_argument("--dry-run", action="store_true", help="Do everything, count, and roll back; nothing is kept.")
     parser.add_argument("--cutoff-ts", metavar="INSTANT", help="Bind :cutoff_ts of a query source. Default: now.")
     parser.add_argument(

@@ -15,6 +15,7 @@ from airflow_idempotent.core.actions import (
     MeasurePartition,
     QueryBatch,
     RejectRows,
+    ReplaceRows,
     RunChecks,
     UpsertRows,
     WidenColumns,
@@ -25,6 +26,7 @@ from airflow_idempotent.engine.copying import copy_part
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.inspecting import inspect
 from airflow_idempotent.engine.quarantine import copy_leniently, reject
+from airflow_idempotent.engine.replacing import replace_rows
 from airflow_idempotent.engine.transform import fill_by_query
 from airflow_idempotent.engine.upserting import upsert
 from airflow_idempotent.engine.work import Work
@@ -51,6 +53,8 @@ def apply(work: Work, action: Action) -> None:
             _gate(work, action)
         case UpsertRows():
             upsert(work, action)
+        case ReplaceRows():
+            replace_rows(work, action)
         case MeasurePartition():
             [(rows, total)] = work.session.query(statements[0])
             work.measure = replace(work.measure, row_count=rows, digest=digest(rows, total))

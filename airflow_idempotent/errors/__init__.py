@@ -41,6 +41,14 @@ from airflow_idempotent.errors.loading import (
     TooManyRejectedError,
 )
 from airflow_idempotent.errors.proofs import LawBrokenError
+from airflow_idempotent.errors.replacing import (
+    EmptySnapshotError,
+    KeyElsewhereError,
+    NoChildTableError,
+    OtherSpecError,
+    RepeatedInBatchError,
+    RowsChangedError,
+)
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
 from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFailedError, TransformError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
@@ -54,16 +62,20 @@ __all__ = [
     "ConstraintError",
     "DatabaseError",
     "DuplicateTableError",
+    "EmptySnapshotError",
     "EventTimeMissingError",
     "ExtraMissingError",
     "FileChangingError",
     "GateClosedError",
     "IdempotentError",
+    "KeyElsewhereError",
     "LawBrokenError",
     "LockTimeoutError",
     "ManifestError",
+    "NoChildTableError",
     "NoPartitionError",
     "NullKeyError",
+    "OtherSpecError",
     "OutOfRangeError",
     "OutsidePartitionError",
     "ParamsError",
@@ -71,7 +83,9 @@ __all__ = [
     "PythonSourceError",
     "PythonSourceFailedError",
     "RangeError",
+    "RepeatedInBatchError",
     "RepeatedKeyError",
+    "RowsChangedError",
     "SchemaDriftError",
     "ServerBusyError",
     "SourceChangedError",

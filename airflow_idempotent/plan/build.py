@@ -13,6 +13,7 @@ from airflow_idempotent.core.actions import (
     CreateStaging,
     CreateTarget,
     EnsureChild,
+    EnsureIndex,
     MeasurePartition,
     QueryBatch,
     RunChecks,
@@ -22,7 +23,7 @@ from airflow_idempotent.core.drift import SchemaChange
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import short_name
-from airflow_idempotent.core.staged import Staged
+from airflow_idempotent.core.staged import Scope, Staged
 from airflow_idempotent.core.step import Step, Timeouts
 from airflow_idempotent.errors import TargetMissingError
 from airflow_idempotent.plan.fitting import batch_columns, ruling
@@ -40,6 +41,7 @@ class Load:
     partition: Partition
     manifest: Manifest
     skip_unchanged: bool = False
+    force: bool = False
 
 
 def created_shape(spec: LoadSpec) -> TableShape:
@@ -78,7 +80,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     if spec.checks:
         actions.append(RunChecks(strategy.checked_rows(staged), spec.checks, columns))
     actions += strategy.write(staged)
-    if by:
+    if by or strategy.scope is Scope.TABLE:
         actions.append(MeasurePartition(target.relation, by, load.partition))
     return Step(
         target=target,
@@ -89,6 +91,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         notes=ruled.change.notes,
         exclusive=strategy.is_exclusive(target, spec.unique_key),
         scope=strategy.scope,
+        guarded=strategy.deletes and not load.force,
         spec_fingerprint=fingerprint(spec),
         # What a query reads may have changed, though the query has not.
         may_replay=load.skip_unchanged and not load.manifest.query,
@@ -131,7 +134,8 @@ def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
         partition=load.partition,
         partition_column=by,
         within=(by, load.partition) if by and target.partitioned and by in spec.unique_key else None,
-        deduplicated=bool(spec.checks) or spec.strategy.always_deduplicates,
+        deduplicated=bool(spec.unique_key and (spec.checks or spec.strategy.always_deduplicates)),
+        allows_empty=spec.on_empty == "publish_empty",
     )
 
 
@@ -143,6 +147,8 @@ def preparation(load: Load, shape: TableShape | None, change: SchemaChange) -> t
     if shape is None:
         columns = created_shape(spec).columns
         prepare.append(CreateTarget(spec.relation, columns, spec.created_key, spec.fillfactor, declared))
+        if indexed := spec.strategy.indexed:
+            prepare.append(EnsureIndex(spec.relation, indexed))
     prepare += actions_of(change, shape or created_shape(spec), spec.strategy.defaults())
     if declared and (shape is None or shape.partitioned):
         by = (shape or created_shape(spec))[declared]

@@ -191,6 +191,8 @@ def _target(spec: TableSpec) -> str:
 
 
 def _conflict(spec: TableSpec) -> str:
+    if winner := spec.strategy.winner(spec.version):
+        return winner
     if not spec.version:
         return "No version: the newest batch of a partition wins; inside a batch, the row's content decides."
     equal = "equal ones are decided by the row's content, so that the order of loading never matters"
@@ -202,7 +204,7 @@ def _rerun(spec: TableSpec) -> str:
         again = "The query always runs again, and only rows that differ are written: none when its inputs are the same"
         return f"{again} (0 inserted, updated, deleted). Other partitions and keys are left alone."
     again = "The same source gives the same batch, and loading it again writes nothing (0 inserted, updated, deleted)"
-    return f"{again}. An older batch replaces no newer row: those are stale. Other partitions and keys are left alone."
+    return f"{again}. {spec.strategy.older}"
 
 
 def _misplaced(spec: TableSpec) -> str:
@@ -217,10 +219,9 @@ def _late(spec: TableSpec) -> str:
     reads = "Scheduled runs do not look back (late_data.lookback is 0)"
     if count := spec.late_data.lookback:
         reads = f"Each scheduled run also reads the {count} partition(s) before its own again"
-    corrected = "a corrected file becomes a new batch"
     if isinstance(spec.source, Transform):
-        corrected = "rows that have come into its inputs since are seen"
-    return f"{reads}; {corrected} when its partition is run again."
+        return f"{reads}; rows that have come into its inputs since are seen when its partition is run again."
+    return f"{reads}; {spec.strategy.late}."
 
 
 def _bad(spec: TableSpec) -> str:

@@ -176,6 +176,7 @@ class LoadSpec(Model):
         for path, names in (("unique_key", self.unique_key), ("version", self.version), ("columns", self.column_names)):
             for name in sorted({name for name in names if names.count(name) > 1}):
                 yield path, f"column {name!r} is named twice"
+        yield from ((f"strategy.{path}", text) for path, text in self.strategy.problems(self.unique_key))
         yield from self._unknown_columns()
         yield from self._misplaced()
         if self.on_schema_change == "sync_all_columns" and not self.columns:

@@ -15,17 +15,19 @@ from airflow_idempotent.core.actions import (
     Deduplicate,
     DropColumns,
     EnsureChild,
+    EnsureIndex,
     InspectBatch,
     MeasurePartition,
     QueryBatch,
     RejectRows,
+    ReplaceRows,
     RunChecks,
     UpsertRows,
     WidenColumns,
 )
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.manifest import copied_as
-from airflow_idempotent.sql import checks, create, measure, merge, quarantine, transform
+from airflow_idempotent.sql import checks, create, measure, merge, quarantine, replace, transform
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
 
@@ -42,6 +44,8 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return create.widen_columns(action)
         case EnsureChild():
             return create.ensure_child(action)
+        case EnsureIndex():
+            return (create.ensure_index(action),)
         case CreateStaging():
             return create_staging(action, target)
         case CopyBatch():
@@ -58,6 +62,8 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return checks.run_checks(action)
         case UpsertRows():
             return merge.upsert_rows(action, target)
+        case ReplaceRows():
+            return replace.replace_rows(action, target).statements
         case MeasurePartition():
             return (measure.measure_partition(action, target),)
         case _:

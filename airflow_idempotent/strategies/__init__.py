@@ -5,12 +5,33 @@ Adding one means one new file, one line in ``STRATEGIES`` and its name in ``AnyS
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
+
+from airflow_idempotent.strategies.append import Append
+from airflow_idempotent.strategies.delete_insert import DeleteInsert
+from airflow_idempotent.strategies.insert_overwrite import InsertOverwrite
 from airflow_idempotent.strategies.merge import Merge
+from airflow_idempotent.strategies.snapshot import Snapshot
 from airflow_idempotent.strategies.strategy import Strategy
 
 STRATEGIES: dict[str, type[Strategy]] = {
     "merge": Merge,
+    "append": Append,
+    "delete_insert": DeleteInsert,
+    "insert_overwrite": InsertOverwrite,
+    "snapshot": Snapshot,
 }
-AnyStrategy = Merge
+AnyStrategy = Annotated[Merge | Append | DeleteInsert | InsertOverwrite | Snapshot, Field(discriminator="kind")]
 
-__all__ = ["STRATEGIES", "AnyStrategy", "Merge", "Strategy"]
+__all__ = [
+    "STRATEGIES",
+    "AnyStrategy",
+    "Append",
+    "DeleteInsert",
+    "InsertOverwrite",
+    "Merge",
+    "Snapshot",
+    "Strategy",
+]

@@ -88,7 +88,8 @@ class Page:
         if kind := self.given.get("check"):
             return [RunChecks(WINNERS, (self.check,), self.shape.names)] if kind else []
         assert self.strategy
-        return [*self.strategy.prepare(self.staged), *self.strategy.write(self.staged)]
+        prepared = self.strategy.prepare(self.staged) if self.staged.deduplicated else ()
+        return [*prepared, *self.strategy.write(self.staged)]
 
     @cached_property
     def strategy(self) -> Strategy | None:
@@ -112,7 +113,7 @@ class Page:
             batch_id="20250501_01",
             partition=Grain.DAY.parse("2025-05-01"),
             partition_column=self.given.get("partition_column"),
-            deduplicated=True,
+            deduplicated=bool(words["unique_key"]),
             **words,
         )
 

@@ -192,6 +192,7 @@ def test_only_what_time_can_heal_is_retryable() -> None:
         "FileChangingError",
         "LockTimeoutError",
         "PythonSourceFailedError",
+        "RowsChangedError",
         "ServerBusyError",
         "SourceMissingError",
         "SourceUnavailableError",

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from airflow_idempotent.core.actions.making import AddColumns, CreateTarget, DropColumns, EnsureChild, WidenColumns
+from airflow_idempotent.core.actions.making import (
+    AddColumns,
+    CreateTarget,
+    DropColumns,
+    EnsureChild,
+    EnsureIndex,
+    WidenColumns,
+)
 from airflow_idempotent.core.actions.staging import (
     CopyBatch,
     CreateStaging,
@@ -12,27 +19,29 @@ from airflow_idempotent.core.actions.staging import (
     RejectRows,
     RunChecks,
 )
-from airflow_idempotent.core.actions.writing import MeasurePartition, UpsertRows
+from airflow_idempotent.core.actions.writing import MeasurePartition, ReplaceRows, UpsertRows
 
 Action = (
     CreateTarget
     | AddColumns
+    | EnsureIndex
     | DropColumns
     | WidenColumns
     | EnsureChild
     | CreateStaging
     | CopyBatch
     | QueryBatch
-    | RejectRows
     | InspectBatch
+    | RejectRows
     | Deduplicate
     | RunChecks
     | UpsertRows
+    | ReplaceRows
     | MeasurePartition
 )
 
 # Writes to which an older batch must have something less to say than a newer one.
-Superseding = UpsertRows
+Superseding = UpsertRows | ReplaceRows
 
 __all__ = [
     "Action",
@@ -43,10 +52,12 @@ __all__ = [
     "Deduplicate",
     "DropColumns",
     "EnsureChild",
+    "EnsureIndex",
     "InspectBatch",
     "MeasurePartition",
     "QueryBatch",
     "RejectRows",
+    "ReplaceRows",
     "RunChecks",
     "Superseding",
     "UpsertRows",
