@@ -10,9 +10,11 @@ from airflow_idempotent.core.actions import (
     AddColumns,
     CopyBatch,
     CreateTarget,
+    DeleteMissing,
     EnsureChild,
     InspectBatch,
     MeasurePartition,
+    RefuseTies,
     RunChecks,
     UpsertRows,
 )
@@ -21,7 +23,9 @@ from airflow_idempotent.core.verdict import closes_gate
 from airflow_idempotent.engine.batches import VerifiedReader, unreadable_column
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.inspecting import inspect
+from airflow_idempotent.engine.missing import delete_missing
 from airflow_idempotent.engine.refusals import bad_row
+from airflow_idempotent.engine.ties import refuse_ties
 from airflow_idempotent.engine.upserting import upsert
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import BadRowError, GateClosedError
@@ -45,6 +49,10 @@ def apply(work: Work, action: Action) -> None:
             _gate(work, action)
         case UpsertRows():
             upsert(work, action)
+        case RefuseTies():
+            refuse_ties(work, action, statements)
+        case DeleteMissing():
+            delete_missing(work, action, statements)
         case MeasurePartition():
             [(rows, total)] = work.session.query(statements[0])
             work.measure = replace(work.measure, row_count=rows, digest=digest(rows, total))

@@ -35,6 +35,7 @@ from airflow_idempotent.errors.loading import (
     RepeatedKeyError,
     SchemaDriftError,
     TargetMissingError,
+    TieError,
 )
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
@@ -71,6 +72,7 @@ __all__ = [
     "SpecError",
     "StatementTimeoutError",
     "TargetMissingError",
+    "TieError",
     "UnreachableError",
     "UsageError",
     "facts",

@@ -107,6 +107,34 @@ class RepeatedKeyError(IdempotentError):
 
 
 @dataclass(eq=False, kw_only=True)
+class TieError(IdempotentError):
+    """Rows of one key and version differ, and the spec says that their content must not decide."""
+
+    anchor: ClassVar[str] = "tie"
+    table: str
+    partition: str
+    unique_key: tuple[str, ...]
+    in_batch: int
+    with_target: int
+    samples: tuple[str, ...]
+
+    @property
+    def headline(self) -> str:
+        count = self.in_batch + self.with_target
+        return f"{self.table} {self.partition}: {count:,} key(s) have two rows of one version, nothing was loaded."
+
+    @property
+    def details(self) -> Sequence[str]:
+        where = (("in the batch", self.in_batch), ("against the target", self.with_target))
+        lines = [f"{words}: {count:,} key(s)" for words, count in where if count]
+        return [*lines, *(f"({', '.join(self.unique_key)}) = ({key})" for key in self.samples)]
+
+    @property
+    def next_move(self) -> str:
+        return "Add a column to version that orders them, or set strategy.on_tie to 'content', then clear this task."
+
+
+@dataclass(eq=False, kw_only=True)
 class PrecisionError(IdempotentError):
     """Values have more decimal places than the target column keeps; they would be rounded silently."""
 

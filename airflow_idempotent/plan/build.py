@@ -65,7 +65,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     extra = tuple(item for item in strategy.batch_only() if item.name not in target)
     parts = tuple(CopyBatch(staged.staging, part, load.manifest.format) for part in load.manifest.parts)
     actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra), *parts]
-    inside = load.partition if strategy.refuses_outside else None
+    inside = load.partition if strategy.stays_inside else None
     names = (columns, spec.unique_key, spec.version)
     actions.append(InspectBatch(target.relation, staged.staging, *names, event_time=by, partition=inside))
     if staged.deduplicated:
@@ -82,7 +82,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         actions=tuple(actions),
         prepare=preparation(load, shape),
         exclusive=strategy.is_exclusive(target, spec.unique_key),
-        scope=strategy.scope,
+        scope=strategy.speaks_for,
         spec_fingerprint=fingerprint(spec),
         may_replay=load.skip_unchanged,
         timeouts=Timeouts(spec.lock_timeout, spec.statement_timeout),
@@ -173,6 +173,7 @@ def target_problems(spec: LoadSpec, target: TableShape) -> list[str]:
     """What the spec says of columns that the target does not have, or not so."""
     by = spec.partition_column
     used = dict.fromkeys([*spec.unique_key, *spec.version, *spec.column_names, *((by,) if by else ())])
+    used |= dict.fromkeys(spec.strategy.target_columns_used.values())
     used |= dict.fromkeys(name for check in spec.checks for name in check.columns_used)
     problems = [
         f"column {name!r} is missing in the target{meant(name, target.names)}" for name in used if name not in target

@@ -15,6 +15,7 @@ from airflow_idempotent.errors import DuplicateTableError, IdempotentError, Spec
 from airflow_idempotent.spec.source import KINDS
 from airflow_idempotent.spec.table import TableSpec, inherit
 from airflow_idempotent.spec.words import ALIASES, meant, ours, said
+from airflow_idempotent.strategies import STRATEGIES
 
 DEFAULTS = "defaults.yml"
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -165,7 +166,7 @@ def problems_of(error: ValidationError) -> list[tuple[str, str]]:
     """What pydantic found, as (path, text), with the words that were meant."""
     found: list[tuple[str, str]] = []
     for item in error.errors():
-        path = ".".join(str(part) for part in item["loc"])
+        path = ".".join(str(part) for part in _without_kind(item["loc"]))
         if item["type"] == "problems":
             found += item["ctx"]["problems"]
         elif item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
@@ -173,14 +174,24 @@ def problems_of(error: ValidationError) -> list[tuple[str, str]]:
         elif item["type"] == "missing":
             found.append((path, f"required{_description(path)}"))
         elif item["type"] == "union_tag_not_found":
-            found.append((f"{path}.kind", f"required: {_either(KINDS)}"))
+            found.append((f"{path}.kind", f"required: {_either(_kinds(path))}"))
         elif item["type"] == "union_tag_invalid":
             kind = item["ctx"]["tag"]
-            near = meant(kind, KINDS) or f", write {_either(KINDS)}"
+            near = meant(kind, _kinds(path)) or f", write {_either(_kinds(path))}"
             found.append((f"{path}.kind", f"unknown kind {kind!r}{near}"))
         else:
             found.append((path, said(item)))
     return found
+
+
+def _without_kind(loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """Where the user wrote it: the kind of the strategy is no level of the file."""
+    return (loc[0], *loc[2:]) if loc[:1] == ("strategy",) and loc[1:2] and loc[1] in STRATEGIES else loc
+
+
+def _kinds(path: str) -> Iterable[str]:
+    """The kinds there are of what a path names."""
+    return STRATEGIES if path == "strategy" else KINDS
 
 
 def _either(names: Iterable[str]) -> str:

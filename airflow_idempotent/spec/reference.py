@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from enum import Enum
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -48,7 +48,8 @@ def json_schema() -> dict[str, Any]:
         kept = {key: value for key, value in options[name].items() if key in ("title", "description")}
         options[name] = {**kept, "anyOf": [*_DATE["anyOf"], *([{"type": "null"}] if name == "end_date" else [])]}
     strategy = options["strategy"]
-    strategy["anyOf"] = [{"enum": list(STRATEGIES)}, {"$ref": strategy.pop("$ref")}]
+    strategy["anyOf"] = [{"enum": list(STRATEGIES)}, *strategy.pop("oneOf")]
+    del strategy["discriminator"]
     for alias, name in ALIASES.items():
         options[alias] = {**options[name], "description": f"The same as {name}."}
     first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Table spec of airflow_idempotent"}
@@ -74,6 +75,7 @@ def _page() -> Iterator[str]:
     yield from ("", "## strategy", "", "A name, or a mapping with `kind` and options.", "")
     for name, strategy in STRATEGIES.items():
         yield from (f"### {name}", "", _prose(strategy.__doc__), "", f"Needs: {_codes(strategy.needs)}.", "")
+        yield from _strategy_table(strategy)
     yield from (
         "## checks",
         "",
@@ -94,6 +96,16 @@ def _table(model: type[BaseModel]) -> Iterator[str]:
         default = "**required**" if info.is_required() else _default(info.get_default(call_default_factory=True))
         kind = "string or list of strings" if _is_names(info) else _type(info.annotation)
         yield f"| `{name}` | {kind} | {default} | {_cell(info.description or '')} |"
+
+
+def _strategy_table(strategy: type[Any]) -> Iterator[str]:
+    options = [item for item in fields(strategy) if item.name != "kind"]
+    if not options:
+        return
+    types = get_type_hints(strategy)
+    yield from ("| Option | Type | Default |", "| --- | --- | --- |")
+    yield from (f"| `{item.name}` | {_type(types[item.name])} | {_default(item.default)} |" for item in options)
+    yield ""
 
 
 def _check_table(check: type[Any]) -> Iterator[str]:

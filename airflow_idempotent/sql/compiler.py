@@ -13,14 +13,16 @@ from airflow_idempotent.core.actions import (
     CreateStaging,
     CreateTarget,
     Deduplicate,
+    DeleteMissing,
     EnsureChild,
     InspectBatch,
     MeasurePartition,
+    RefuseTies,
     RunChecks,
     UpsertRows,
 )
 from airflow_idempotent.core.columns import TableShape
-from airflow_idempotent.sql import checks, create, measure, merge
+from airflow_idempotent.sql import checks, create, measure, merge, missing, ties
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
 
@@ -45,6 +47,10 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return checks.run_checks(action)
         case UpsertRows():
             return merge.upsert_rows(action, target)
+        case RefuseTies():
+            return ties.tied_keys(action, target)
+        case DeleteMissing():
+            return missing.delete_missing(action, target)
         case MeasurePartition():
             return (measure.measure_partition(action, target),)
         case _:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,6 +26,25 @@ class Strategy:
     scope: ClassVar[Scope] = Scope.KEYS
     always_deduplicates: ClassVar[bool] = False
     refuses_outside: ClassVar[bool] = False
+
+    def problems(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+        """What its options get wrong together with those of the spec: (path, text)."""
+        yield from ()
+
+    @property
+    def demands(self) -> Mapping[str, str]:
+        """``needs``, and what its options make it need besides."""
+        return self.needs
+
+    @property
+    def speaks_for(self) -> Scope:
+        """``scope``, unless its options say otherwise."""
+        return self.scope
+
+    @property
+    def stays_inside(self) -> bool:
+        """``refuses_outside``, unless its options say otherwise."""
+        return self.refuses_outside
 
     @property
     def target_columns_used(self) -> Mapping[str, str]:

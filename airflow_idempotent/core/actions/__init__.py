@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow_idempotent.core.actions.making import AddColumns, CreateTarget, EnsureChild
 from airflow_idempotent.core.actions.staging import CopyBatch, CreateStaging, Deduplicate, InspectBatch, RunChecks
-from airflow_idempotent.core.actions.writing import MeasurePartition, UpsertRows
+from airflow_idempotent.core.actions.writing import DeleteMissing, MeasurePartition, RefuseTies, UpsertRows
 
 Action = (
     CreateTarget
@@ -16,11 +16,13 @@ Action = (
     | Deduplicate
     | RunChecks
     | UpsertRows
+    | RefuseTies
+    | DeleteMissing
     | MeasurePartition
 )
 
 # Writes to which an older batch must have something less to say than a newer one.
-Superseding = UpsertRows
+Superseding = UpsertRows | RefuseTies | DeleteMissing
 
 __all__ = [
     "Action",
@@ -29,9 +31,11 @@ __all__ = [
     "CreateStaging",
     "CreateTarget",
     "Deduplicate",
+    "DeleteMissing",
     "EnsureChild",
     "InspectBatch",
     "MeasurePartition",
+    "RefuseTies",
     "RunChecks",
     "Superseding",
     "UpsertRows",

@@ -24,7 +24,7 @@ USAGE |= {"SpecError", "TargetMissingError", "UsageError"}
 FINDINGS = {
     "BadFileError", "BadRowError", "BatchDamagedError", "ConstraintError", "FileChangingError", "GateClosedError",
     "ManifestError", "NullKeyError", "OutsidePartitionError", "PrecisionError", "RepeatedKeyError", "SchemaDriftError",
-    "SourceChangedError", "SourceMissingError", "SpecChangedError",
+    "SourceChangedError", "SourceMissingError", "SpecChangedError", "TieError",
 }  # fmt: skip
 KINDS = [
     kind for kind in vars(errors).values()
