@@ -63,6 +63,7 @@ def load_partition(
     cutoff_ts: str = "",
     created_at: str = "",
     skip_unchanged: bool = False,
+    force: bool = False,
     dry_run: bool = False,
     attempt: Attempt | None = None,
     progress: Progress | None = None,
@@ -85,7 +86,7 @@ def load_partition(
     if done.landed is None:
         done.skipped = "no input, and on_empty is skip"
         return done
-    load = Load(spec, partition, done.landed.manifest, skip_unchanged)
+    load = Load(spec, partition, done.landed.manifest, skip_unchanged, force)
     with _timed(done, "stage_merge"):
         batches = Watched(store, told, load.manifest.bytes)
         done.published = stage_merge(load, connect=connect, batches=batches, attempt=attempt, dry_run=dry_run)

@@ -76,6 +76,7 @@ def _loader(spec: TableSpec, args: Namespace, store: BatchStore, *, silent: bool
                 cutoff_ts=cutoff.astimezone(UTC).isoformat(),
                 created_at=now.isoformat(),
                 skip_unchanged=args.skip_unchanged,
+                force=args.force,
                 dry_run=args.dry_run,
                 progress=bar,
                 outcome=outcome,

@@ -11,6 +11,7 @@ from airflow_idempotent.checks.check import Rows
 from airflow_idempotent.core.actions import MeasurePartition
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.staged import Scope
 from airflow_idempotent.core.step import Attempt, Measure, Receipt, State, Timeouts
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict, closes_gate
 from airflow_idempotent.engine.apply import digest
@@ -19,7 +20,8 @@ from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.errors import GateClosedError, SchemaDriftError, TargetMissingError
-from airflow_idempotent.plan.build import Load, blank_step, target_problems, the_target_has
+from airflow_idempotent.plan.build import Load, blank_step
+from airflow_idempotent.plan.fitting import target_problems, the_target_has
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.sql.measure import bounds, measure_partition, partition_rows
 from airflow_idempotent.sql.statement import table
@@ -80,7 +82,7 @@ def _look(load: Load, session: Session, ledger: Ledger) -> tuple[Receipt | None,
 
 def measured(spec: LoadSpec, shape: TableShape, partition: Partition, session: Session) -> Measure:
     """Rows and digest of the partition now; nothing for a table without a partition column."""
-    if not spec.partition_column:
+    if not spec.partition_column and spec.strategy.scope is not Scope.TABLE:
         return Measure()
     statement = measure_partition(MeasurePartition(spec.relation, spec.partition_column, partition), shape)
     [(rows, total)] = session.query(statement)
@@ -89,7 +91,11 @@ def measured(spec: LoadSpec, shape: TableShape, partition: Partition, session: S
 
 def changed_since(load: Load, published: Receipt | None, shape: TableShape, ledger: Ledger) -> str:
     """A later batch of another partition that has written rows of this one; empty when there is none."""
-    if published is None or not load.spec.partition_column:
+    if published is None:
+        return ""
+    if load.spec.strategy.writes_anywhere:
+        return ledger.batch_that_reached(published, load.partition)
+    if not load.spec.partition_column:
         return ""
     return ledger.batch_that_reached(published, load.partition, shape[load.spec.partition_column])
 

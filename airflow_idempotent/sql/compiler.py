@@ -14,27 +14,38 @@ from airflow_idempotent.core.actions import (
     CreateTarget,
     Deduplicate,
     DeleteMissing,
+    DropColumns,
     EnsureChild,
+    EnsureIndex,
     InspectBatch,
     MeasurePartition,
     RefuseTies,
+    ReplaceRows,
     RunChecks,
     UpsertRows,
+    WidenColumns,
 )
 from airflow_idempotent.core.columns import TableShape
-from airflow_idempotent.sql import checks, create, measure, merge, missing, ties
+from airflow_idempotent.core.manifest import copied_as
+from airflow_idempotent.sql import checks, create, measure, merge, missing, replace, ties
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
 
-def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
+def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:  # noqa: C901, one case per action
     """The statements an action stands for, in order. ``target`` is the table they are meant for."""
     match action:
         case CreateTarget():
             return create.create_target(action)
         case AddColumns():
             return create.add_columns(action)
+        case DropColumns():
+            return create.drop_columns(action)
+        case WidenColumns():
+            return create.widen_columns(action)
         case EnsureChild():
             return create.ensure_child(action)
+        case EnsureIndex():
+            return (create.ensure_index(action),)
         case CreateStaging():
             return (create_staging(action, target),)
         case CopyBatch():
@@ -51,6 +62,8 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return ties.tied_keys(action, target)
         case DeleteMissing():
             return missing.delete_missing(action, target)
+        case ReplaceRows():
+            return replace.replace_rows(action, target).statements
         case MeasurePartition():
             return (measure.measure_partition(action, target),)
         case _:
@@ -70,7 +83,7 @@ def create_staging(action: CreateStaging, target: TableShape) -> Statement:
 
 def copy_batch(action: CopyBatch) -> Statement:
     """COPY by column names in the order of the part's header; the server skips the header and decodes."""
-    form = action.format
+    form = copied_as(action.format)
     options = {
         "FORMAT": exp.var("csv"),
         "HEADER": exp.true() if form.header else exp.false(),

@@ -9,6 +9,7 @@ from sqlglot import exp
 from airflow_idempotent.core.actions import InspectBatch, MeasurePartition
 from airflow_idempotent.core.columns import BATCH_ID, Column, TableShape
 from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table
 
 # Types that hash by value; of every other the text is hashed, since it, or something inside it, may have no hash.
@@ -67,7 +68,7 @@ def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
 
 
 def measure_partition(action: MeasurePartition, target: TableShape) -> Statement:
-    """Rows and digest of one partition. The digest sums a hash per row, so no order matters."""
+    """Rows and digest of one partition, or of the whole table. The digest sums a hash per row, so no order matters."""
     hashed = [
         column(item.name) if item.base_type in _HASHED else exp.cast(column(item.name), data_type("text"))
         for item in target.columns
@@ -76,7 +77,10 @@ def measure_partition(action: MeasurePartition, target: TableShape) -> Statement
     row_hash = exp.func("hash_record_extended", exp.func("ROW", *hashed), exp.Literal.number(0))
     total = exp.func("coalesce", exp.Sum(this=row_hash), exp.Literal.number(0))
     selected = [exp.Count(this=exp.Star()), exp.cast(total, data_type("text"))]
-    tree = exp.select(*selected).from_(table(action.target)).where(*within(action.column))
+    tree = exp.select(*selected).from_(table(action.target))
+    if action.column is None:
+        return statement(tree)
+    tree = tree.where(*within(action.column))
     return statement(tree, **bounds(action.partition, target[action.column]))
 
 
@@ -92,6 +96,12 @@ def partition_rows(target: TableShape, by: str) -> exp.Subquery:
     """The rows of one partition, to be read like a table; bind ``bounds``."""
     columns = [column(name) for name in target.names]
     return exp.select(*columns).from_(table(target.relation)).where(*within(by)).subquery(quoted("partition_rows"))
+
+
+def count_within(relation: Relation, partition: Partition, by: Column) -> Statement:
+    """How many rows of a table lie in a partition."""
+    counted = exp.select(exp.Count(this=exp.Star())).from_(table(relation)).where(*within(by.name))
+    return statement(counted, **bounds(partition, by))
 
 
 def bounds(partition: Partition, by: Column) -> dict[str, Any]:

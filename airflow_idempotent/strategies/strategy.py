@@ -17,7 +17,9 @@ class Strategy:
 
     ``needs`` are the options of a spec without which it cannot work, each with the question it answers.
     ``always_deduplicates`` when it cannot write straight from staging. ``refuses_outside`` when a row
-    outside the partition would be written twice.
+    outside the partition would be written twice, ``deletes`` when rows go that the batch says nothing of,
+    ``writes_anywhere`` when those may lie in other partitions. ``indexed`` are columns that tables which we create
+    get an index on.
     """
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
@@ -26,6 +28,9 @@ class Strategy:
     scope: ClassVar[Scope] = Scope.KEYS
     always_deduplicates: ClassVar[bool] = False
     refuses_outside: ClassVar[bool] = False
+    deletes: ClassVar[bool] = False
+    writes_anywhere: ClassVar[bool] = False
+    indexed: ClassVar[tuple[str, ...]] = ()
 
     def problems(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         """What its options get wrong together with those of the spec: (path, text)."""
@@ -50,6 +55,10 @@ class Strategy:
     def target_columns_used(self) -> Mapping[str, str]:
         """Columns of the target that options name: option to column."""
         return {}
+
+    def never_null(self, unique_key: tuple[str, ...]) -> tuple[str, ...]:
+        """Columns whose NULL would leave a row without a place."""
+        return unique_key
 
     def batch_only(self) -> tuple[Column, ...]:
         """Columns that the batch must have and the target need not."""
@@ -77,7 +86,7 @@ class Strategy:
 
     def checked_rows(self, staged: Staged) -> str:
         """The table of rows that checks look at, once prepared."""
-        return staged.winners
+        return staged.source
 
     def write(self, staged: Staged) -> tuple[Action, ...]:
         """Behind the gate: the actions that change the target."""

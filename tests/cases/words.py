@@ -20,14 +20,16 @@ DAY = "2025-05-01"
 
 LATER = {
     "cdc": "strategy cdc: issue 3",
-    "insert_overwrite": "strategy insert_overwrite: issue 3",
-    "delete_insert": "strategy delete_insert: issue 3",
-    "snapshot_replace": "strategy snapshot_replace: issue 3",
-    "add": "on_drift add: issue 3",
-    "widen": "on_drift widen: issue 3",
 }
 CHECKS_LATER = "issue 4"
-ON_DRIFT = {"fail": "fail", "ignore": "ignore"}
+MODES = {"snapshot_replace": "snapshot"}
+"""What cases call a strategy, where that is not its name."""
+ON_DRIFT = {
+    "fail": "fail",
+    "ignore": "ignore",
+    "add": "append_new_columns",
+    "widen": "sync_all_columns",
+}
 _BOUNDS = {"min_rows": "min", "max_rows": "max"}
 """Words for bounds of the number of rows."""
 
@@ -37,7 +39,7 @@ _BOUNDS = {"min_rows": "min", "max_rows": "max"}
 
 def lacking_load_words(step: Step) -> Iterator[tuple[str, bool]]:
     """What a step asks of a load that no operator can do yet."""
-    mode, drift = step.get("mode", "merge"), step.get("on_drift", "fail")
+    mode, drift = _mode(step) or "merge", step.get("on_drift", "fail")
     if mode not in STRATEGIES:
         yield LATER.get(mode, f"strategy {mode}"), True
     if drift not in ON_DRIFT:
@@ -133,7 +135,7 @@ def load_words(step: Step) -> dict[str, Any]:
     words = {
         "unique_key": _listed(step.get("keys")),
         "version": _listed(step.get("version")),
-        "strategy": step.get("mode"),
+        "strategy": _mode(step),
         "on_schema_change": ON_DRIFT.get(step["on_drift"]) if "on_drift" in step else None,
         "statement_timeout": seconds(step.get("statement_timeout")),
         "lock_timeout": seconds(step.get("lock_timeout")),
@@ -142,6 +144,11 @@ def load_words(step: Step) -> dict[str, Any]:
         **partition_words(step.get("partition")),
     }
     return {name: value for name, value in words.items() if value is not None}
+
+
+def _mode(step: Step) -> str | None:
+    mode = step.get("mode")
+    return MODES.get(mode, mode)
 
 
 def csv_words(step: Step) -> dict[str, str]:

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from airflow_idempotent.core.actions.making import AddColumns, CreateTarget, EnsureChild
+from airflow_idempotent.core.actions.making import (
+    AddColumns,
+    CreateTarget,
+    DropColumns,
+    EnsureChild,
+    EnsureIndex,
+    WidenColumns,
+)
 from airflow_idempotent.core.actions.staging import CopyBatch, CreateStaging, Deduplicate, InspectBatch, RunChecks
-from airflow_idempotent.core.actions.writing import DeleteMissing, MeasurePartition, RefuseTies, UpsertRows
+from airflow_idempotent.core.actions.writing import (
+    DeleteMissing,
+    MeasurePartition,
+    RefuseTies,
+    ReplaceRows,
+    UpsertRows,
+)
 
 Action = (
     CreateTarget
     | AddColumns
+    | DropColumns
+    | WidenColumns
     | EnsureChild
+    | EnsureIndex
     | CreateStaging
     | CopyBatch
     | InspectBatch
@@ -18,11 +34,12 @@ Action = (
     | UpsertRows
     | RefuseTies
     | DeleteMissing
+    | ReplaceRows
     | MeasurePartition
 )
 
 # Writes to which an older batch must have something less to say than a newer one.
-Superseding = UpsertRows | RefuseTies | DeleteMissing
+Superseding = UpsertRows | RefuseTies | DeleteMissing | ReplaceRows
 
 __all__ = [
     "Action",
@@ -32,11 +49,15 @@ __all__ = [
     "CreateTarget",
     "Deduplicate",
     "DeleteMissing",
+    "DropColumns",
     "EnsureChild",
+    "EnsureIndex",
     "InspectBatch",
     "MeasurePartition",
     "RefuseTies",
+    "ReplaceRows",
     "RunChecks",
     "Superseding",
     "UpsertRows",
+    "WidenColumns",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import Relation
@@ -76,13 +77,52 @@ class DeleteMissing:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplaceRows:
+    """Make the rows of ``target`` within a scope exactly those of ``source``.
+
+    The scope is one of: rows ``within`` a partition, rows that batches of ``partition`` wrote, rows whose ``keys`` the
+    batch has, or, when none is given, all. Rows outside it, and rows that are equal in ``columns``, are left alone.
+    Idempotent because only what differs is written: a second run finds nothing that differs.
+
+    With ``unique_key``, of which ``source`` then has one row each, a row of the same key is updated in place; ``whole``
+    gives it the defaults of the columns that the batch lacks. Without it, rows are told apart by their content, as
+    often as they are there. ``on_missing`` says what becomes of rows that the batch lacks; ``deleted_column`` marks
+    them. Of ``keys`` the group with the greatest ``version`` wins, the content of the group breaks ties.
+    ``superseded`` says that a newer batch is published: nothing is written, but for groups that are not there.
+    ``batch_id`` is given to the rows that are written, ``allow_empty`` lets no rows replace many, and
+    ``refuse_repeats`` asks that no key of the batch comes twice.
+    """
+
+    target: Relation
+    source: str
+    columns: tuple[str, ...]
+    unique_key: tuple[str, ...] = ()
+    version: tuple[str, ...] = ()
+    within: tuple[str, Partition] | None = None
+    partition: Partition | None = None
+    keys: tuple[str, ...] = ()
+    whole: bool = False
+    on_missing: Literal["delete", "keep", "soft_delete"] = "delete"
+    deleted_column: str = ""
+    batch_id: str = ""
+    superseded: bool = False
+    allow_empty: bool = True
+    refuse_repeats: bool = False
+
+    @property
+    def is_of_table(self) -> bool:
+        """Whether the scope is the whole table."""
+        return not (self.within or self.partition or self.keys)
+
+
+@dataclass(frozen=True, slots=True)
 class MeasurePartition:
-    """Count the rows of one partition of ``target`` and take their digest.
+    """Count the rows of one partition of ``target``, or without ``column`` of all of it, and take their digest.
 
     Nothing is written. Idempotent because it only reads; the digest does not depend on row order
     or on session settings.
     """
 
     target: Relation
-    column: str
+    column: str | None
     partition: Partition

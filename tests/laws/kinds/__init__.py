@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.laws.kinds import replacing
 from tests.laws.kinds.insert_only import INSERT_ONLY, UNVERSIONED
 from tests.laws.kinds.kind import PARTITIONS, Kind, Model
 from tests.laws.kinds.merge import MERGE
@@ -13,6 +14,16 @@ KINDS: dict[str, Kind] = {
     "merge": MERGE,
     "merge, update columns": UPDATE_COLUMNS,
     "merge, on missing delete": ON_MISSING_DELETE,
+    "append": replacing.APPEND,
+    "append, unique_key": replacing.APPEND_BY_KEY,
+    "delete_insert": replacing.DELETE_INSERT,
+    "delete_insert, merge_key": replacing.DELETE_INSERT_OF_LINES,
+    "insert_overwrite": replacing.INSERT_OVERWRITE,
+    "insert_overwrite, unique_key": replacing.INSERT_OVERWRITE_BY_KEY,
+    "snapshot": replacing.SNAPSHOT,
+    "snapshot, unique_key": replacing.SNAPSHOT_BY_KEY,
+    "snapshot, keep": replacing.SNAPSHOT_KEEPS,
+    "snapshot, soft_delete": replacing.SNAPSHOT_MARKS,
 }
 """By the name of the strategy, with a comma and a word when it is tried with options."""
 
