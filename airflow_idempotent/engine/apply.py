@@ -14,6 +14,7 @@ from airflow_idempotent.core.actions import (
     EnsureChild,
     InspectBatch,
     MeasurePartition,
+    RebuildIntervals,
     RefuseTies,
     ReplaceRows,
     RunChecks,
@@ -26,6 +27,7 @@ from airflow_idempotent.engine.copying import copy_part
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.inspecting import inspect
 from airflow_idempotent.engine.missing import delete_missing
+from airflow_idempotent.engine.rebuilding import rebuild_intervals
 from airflow_idempotent.engine.replacing import replace_rows
 from airflow_idempotent.engine.ties import refuse_ties
 from airflow_idempotent.engine.upserting import upsert
@@ -37,7 +39,7 @@ from airflow_idempotent.sql.create import child_of
 from airflow_idempotent.sql.statement import table
 
 
-def apply(work: Work, action: Action) -> None:
+def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each action
     """Run one action and count its effects."""
     statements = compile_action(action, work.step.target)
     match action:
@@ -55,6 +57,8 @@ def apply(work: Work, action: Action) -> None:
             delete_missing(work, action, statements)
         case ReplaceRows():
             replace_rows(work, action)
+        case RebuildIntervals():
+            rebuild_intervals(work, action)
         case MeasurePartition():
             [(rows, total)] = work.session.query(statements[0])
             work.measure = replace(work.measure, row_count=rows, digest=digest(rows, total))

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from airflow_idempotent.core.actions import InspectBatch
 from airflow_idempotent.engine.work import Work
-from airflow_idempotent.errors import BadRowError, NullKeyError, OutsidePartitionError, PrecisionError
+from airflow_idempotent.errors import BadRowError, NullKeyError, NullVersionError, OutsidePartitionError, PrecisionError
 from airflow_idempotent.sql.statement import Statement
 
 T = TypeVar("T")
@@ -22,6 +22,8 @@ def inspect(work: Work, action: InspectBatch, statement: Statement) -> None:
     nulls = _counted(action.unique_key, counts[:of_keys])
     lost = _counted([(item.name, item.data_type) for item in scaled], counts[of_keys:of_scale])
     unfit = _counted(scaled, counts[of_scale:])
+    if nulls and all(name in action.version for name, _ in nulls):
+        raise NullVersionError(**work.where, columns=nulls)
     if nulls:
         raise NullKeyError(**work.where, columns=nulls)
     if outside:

@@ -63,6 +63,28 @@ class NullKeyError(IdempotentError):
 
 
 @dataclass(eq=False, kw_only=True)
+class NullVersionError(IdempotentError):
+    """Rows have NULL as their version, and the strategy keeps versions on a time axis where NULL has no place."""
+
+    anchor: ClassVar[str] = "null-version"
+    table: str
+    partition: str
+    columns: tuple[tuple[str, int], ...]
+
+    @property
+    def headline(self) -> str:
+        return f"{self.table} {self.partition}: NULL as version, nothing was loaded."
+
+    @property
+    def details(self) -> Sequence[str]:
+        return [f"column {name!r}: {count} row(s)" for name, count in self.columns]
+
+    @property
+    def next_move(self) -> str:
+        return "Correct the rows at their source, or choose a version column that is always filled."
+
+
+@dataclass(eq=False, kw_only=True)
 class OutsidePartitionError(IdempotentError):
     """Rows lie outside the partition that the batch would replace, so another partition holds them too."""
 

@@ -70,7 +70,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     parts = tuple(CopyBatch(staged.staging, part, load.manifest.format) for part in load.manifest.parts)
     actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra), *parts]
     inside = load.partition if strategy.stays_inside else None
-    names = (columns, strategy.never_null(spec.unique_key), spec.version)
+    names = (columns, strategy.never_null(spec.unique_key, spec.version), spec.version)
     actions.append(InspectBatch(target.relation, staged.staging, *names, event_time=by, partition=inside))
     if staged.deduplicated:
         actions += strategy.prepare(staged)

@@ -156,7 +156,7 @@ class LoadSpec(Model):
             yield "columns", "required by 'on_schema_change: sync_all_columns': which columns shall the table have?"
         if self.partition_by.declarative and not self.partition_by.column:
             yield "partition_by.column", "required by declarative: which column cuts the table?"
-        elif self.partition_by.declarative and self.partition_by.column not in self.unique_key:
+        elif self.partition_by.declarative and self.partition_by.column not in self.created_key:
             yield (
                 "unique_key",
                 f"must hold {self.partition_by.column!r}: PostgreSQL needs it in every key of a partitioned table",
@@ -172,6 +172,11 @@ class LoadSpec(Model):
     def _unknown_columns(self) -> Iterator[Problem]:
         if not (known := self.column_names):
             return
+        own = tuple(item.name for item in self.strategy.own_columns({}, self.version))
+        for filled in own:
+            if filled in known:
+                yield "columns", f"column {filled!r} is filled by strategy {self.strategy.kind!r}: take it out"
+        known = (*known, *own)
         used: list[tuple[str, str | None]] = [
             ("event_time", self.event_time),
             ("partition_by.column", self.partition_by.column),

@@ -19,6 +19,7 @@ from airflow_idempotent.core.actions import (
     EnsureIndex,
     InspectBatch,
     MeasurePartition,
+    RebuildIntervals,
     RefuseTies,
     ReplaceRows,
     RunChecks,
@@ -27,7 +28,7 @@ from airflow_idempotent.core.actions import (
 )
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.manifest import copied_as
-from airflow_idempotent.sql import checks, create, measure, merge, missing, replace, ties
+from airflow_idempotent.sql import checks, create, history, measure, merge, missing, replace, ties
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
 
@@ -64,6 +65,8 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return missing.delete_missing(action, target)
         case ReplaceRows():
             return replace.replace_rows(action, target).statements
+        case RebuildIntervals():
+            return history.rebuild_intervals(action, target).statements
         case MeasurePartition():
             return (measure.measure_partition(action, target),)
         case _:

@@ -14,6 +14,7 @@ from airflow_idempotent.strategies.delete_insert import DeleteInsert
 from airflow_idempotent.strategies.insert_only import InsertOnly
 from airflow_idempotent.strategies.insert_overwrite import InsertOverwrite
 from airflow_idempotent.strategies.merge import Merge
+from airflow_idempotent.strategies.scd2 import Scd2
 from airflow_idempotent.strategies.snapshot import Snapshot
 from airflow_idempotent.strategies.strategy import Strategy
 
@@ -24,9 +25,10 @@ STRATEGIES: dict[str, type[Strategy]] = {
     "delete_insert": DeleteInsert,
     "insert_overwrite": InsertOverwrite,
     "snapshot": Snapshot,
+    "scd2": Scd2,
 }
 AnyStrategy = Annotated[
-    InsertOnly | Merge | Append | DeleteInsert | InsertOverwrite | Snapshot, Field(discriminator="kind")
+    InsertOnly | Merge | Append | DeleteInsert | InsertOverwrite | Snapshot | Scd2, Field(discriminator="kind")
 ]
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "InsertOnly",
     "InsertOverwrite",
     "Merge",
+    "Scd2",
     "Snapshot",
     "Strategy",
 ]

@@ -52,7 +52,7 @@ class DeleteInsert(Strategy):
                     f"{name!r} is not in 'unique_key': one row would be of two keys of this merge_key",
                 )
 
-    def never_null(self, unique_key: tuple[str, ...]) -> tuple[str, ...]:
+    def never_null(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> tuple[str, ...]:
         return unique_key or self.merge_key
 
     def created_key(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ class Strategy:
         """Columns of the target that options name: option to column."""
         return {}
 
-    def never_null(self, unique_key: tuple[str, ...]) -> tuple[str, ...]:
+    def never_null(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> tuple[str, ...]:
         """Columns whose NULL would leave a row without a place."""
         return unique_key
 

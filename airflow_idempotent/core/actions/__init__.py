@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_idempotent.core.actions.history import RebuildIntervals
 from airflow_idempotent.core.actions.making import (
     AddColumns,
     CreateTarget,
@@ -35,6 +36,7 @@ Action = (
     | RefuseTies
     | DeleteMissing
     | ReplaceRows
+    | RebuildIntervals
     | MeasurePartition
 )
 
@@ -54,6 +56,7 @@ __all__ = [
     "EnsureIndex",
     "InspectBatch",
     "MeasurePartition",
+    "RebuildIntervals",
     "RefuseTies",
     "ReplaceRows",
     "RunChecks",

@@ -31,6 +31,7 @@ FINDINGS = {
     "GateClosedError",
     "ManifestError",
     "NullKeyError",
+    "NullVersionError",
     "OutsidePartitionError",
     "PrecisionError",
     "RepeatedKeyError",
