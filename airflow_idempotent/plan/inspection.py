@@ -13,7 +13,7 @@ def inspection(spec: LoadSpec, staged: Staged, target: TableShape) -> tuple[Acti
     missing, outside = (spec.policy_for(name) for name in ("on_event_time_missing", "on_outside_partition"))
     lenient = spec.reject.mode == "quarantine"
     taken_out = ("exclude", "raise") if lenient else ("exclude",)
-    key = spec.strategy.never_null(spec.unique_key)
+    key = spec.strategy.never_null(spec.unique_key, spec.version)
     listed = target.select(staged.columns)
     required = tuple(item.name for item in listed if item.name in key or not item.nullable)
     rejecting = RejectRows(
