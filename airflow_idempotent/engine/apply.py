@@ -25,6 +25,7 @@ from airflow_idempotent.core.actions import (
 )
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.verdict import closes_gate
+from airflow_idempotent.engine.altering import alter
 from airflow_idempotent.engine.copying import copy_part
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.inspecting import inspect
@@ -74,6 +75,8 @@ def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each 
             pass
         case CreateTarget() if _found(work, action.target)[0]:  # CREATE SCHEMA would ask for a right first
             work.session.execute(statements[-1])
+        case AddColumns() | DropColumns() | WidenColumns() | EnsureChild():
+            alter(work.session, statements)
         case _:
             for statement in statements:
                 work.session.execute(statement)
