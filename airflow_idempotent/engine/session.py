@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Timeouts
-from airflow_idempotent.sql.catalog import columns_of, similar_to, unique_keys_of
+from airflow_idempotent.sql.catalog import LEFTOVERS, columns_of, drop_temporary, similar_to, unique_keys_of
 from airflow_idempotent.sql.statement import Statement, setting, settings
 
 COPY_CHUNK_BYTES = 1 << 20
@@ -141,6 +141,11 @@ class Session:
             return int(cursor.rowcount)
         finally:
             cursor.close()
+
+    def clear_leftovers(self) -> None:
+        """Drop temporary tables and sequences of our names that somebody left in a pooled session; seldom any."""
+        for name, kind in self.query(LEFTOVERS):
+            self.execute(drop_temporary(name, kind))
 
     def shape(self, relation: Relation) -> TableShape | None:
         """The table as the catalogue describes it now; None when there is none."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from airflow_idempotent.core.relation import Relation
-from airflow_idempotent.sql.statement import Statement
+from airflow_idempotent.sql.statement import Statement, statement, table
 
 _COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
@@ -84,3 +86,16 @@ def default_child(relation: Relation) -> Statement:
 def similar_to(relation: Relation) -> Statement:
     """Tables of the same name in other schemas or another case: (schema, name)."""
     return Statement(_SIMILAR, {"name": relation.name})
+
+
+# All temporary things that a load makes are named so, and gone when its transaction ends.
+LEFTOVERS = Statement(r"""
+SELECT relname, CASE relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END
+FROM pg_catalog.pg_class
+WHERE relnamespace = pg_my_temp_schema() AND relname LIKE 'idem\_%' AND relkind IN ('r', 'S', 'v')
+""")
+
+
+def drop_temporary(name: str, kind: str) -> Statement:
+    """DROP of a temporary table, sequence or view, with what hangs on it."""
+    return statement(exp.Drop(tables=[table(name)], kind=kind, exists=True, cascade=True))
