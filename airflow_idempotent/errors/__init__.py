@@ -35,6 +35,8 @@ from airflow_idempotent.errors.loading import (
     RepeatedKeyError,
     SchemaDriftError,
     TargetMissingError,
+    UnknownOpError,
+    UnknownValueError,
 )
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
@@ -71,6 +73,8 @@ __all__ = [
     "SpecError",
     "StatementTimeoutError",
     "TargetMissingError",
+    "UnknownOpError",
+    "UnknownValueError",
     "UnreachableError",
     "UsageError",
     "facts",

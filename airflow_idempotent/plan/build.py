@@ -62,11 +62,11 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     columns, ignored = batch_columns(load, target)
     staged = stage(load, target, columns)
     strategy, by = spec.strategy, spec.partition_column
-    extra = tuple(item for item in strategy.batch_only() if item.name not in target)
+    extra = tuple(item for item in asked_of_batch(spec, target) if item.name not in target)
     parts = tuple(CopyBatch(staged.staging, part, load.manifest.format) for part in load.manifest.parts)
     actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra), *parts]
     inside = load.partition if strategy.refuses_outside else None
-    names = (columns, spec.unique_key, spec.version)
+    names = (columns, spec.unique_key, staged.version)
     actions.append(InspectBatch(target.relation, staged.staging, *names, event_time=by, partition=inside))
     if staged.deduplicated:
         actions += strategy.prepare(staged)
@@ -92,6 +92,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
 def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
     """The batch as the strategy sees it."""
     spec, by = load.spec, load.spec.partition_column
+    sequence = sequence_of(spec, target)
     staging, winners = (
         short_name(name, spec.table, load.manifest.batch_id) for name in ("idem_staging", "idem_winners")
     )
@@ -101,7 +102,8 @@ def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
         winners=winners,
         columns=columns,
         unique_key=spec.unique_key,
-        version=spec.version,
+        version=tuple(name for name in spec.version if name not in sequence),
+        sequence=sequence,
         batch_id=load.manifest.batch_id,
         partition=load.partition,
         partition_column=by,
@@ -123,7 +125,22 @@ def preparation(load: Load, shape: TableShape | None) -> tuple[Action, ...]:
     if declared and (shape is None or shape.partitioned):
         by = (shape or created_shape(spec))[declared]
         prepare.append(EnsureChild(spec.relation, by, load.partition, spec.fillfactor))
-    return tuple(prepare)
+    sequence = sequence_of(spec, shape or created_shape(spec))
+    version = tuple(name for name in spec.version if name not in sequence)
+    return (*prepare, *spec.strategy.made(spec.relation, spec.unique_key, version))
+
+
+def sequence_of(spec: LoadSpec, target: TableShape) -> tuple[str, ...]:
+    """The last columns of the version when only the batch has them, and the strategy can do with that."""
+    known = [name in target for name in spec.version]
+    lacking = known.count(False)
+    may = spec.strategy.orders_within_batch and known[:1] == [True] and not any(known[len(known) - lacking :])
+    return spec.version[len(known) - lacking :] if may and lacking else ()
+
+
+def asked_of_batch(spec: LoadSpec, target: TableShape) -> tuple[Column, ...]:
+    """Columns that the batch must have and the target need not."""
+    return (*spec.strategy.batch_only(), *(Column(name, "text") for name in sequence_of(spec, target)))
 
 
 def missing_columns(spec: LoadSpec, target: TableShape) -> tuple[Column, ...]:
@@ -144,7 +161,7 @@ def batch_columns(load: Load, target: TableShape) -> tuple[tuple[str, ...], tupl
     """
     spec, parts = load.spec, load.manifest.parts
     own = {item.name for item in own_columns(spec, target)}
-    asked = tuple(item.name for item in spec.strategy.batch_only())
+    asked = tuple(item.name for item in asked_of_batch(spec, target))
     writable = (item.name for item in target.columns if item.writable and item.name not in own)
     found = parts[0].columns if parts else tuple(dict.fromkeys((*writable, *asked)))
     problems = [
@@ -172,7 +189,8 @@ def batch_columns(load: Load, target: TableShape) -> tuple[tuple[str, ...], tupl
 def target_problems(spec: LoadSpec, target: TableShape) -> list[str]:
     """What the spec says of columns that the target does not have, or not so."""
     by = spec.partition_column
-    used = dict.fromkeys([*spec.unique_key, *spec.version, *spec.column_names, *((by,) if by else ())])
+    version = [name for name in spec.version if name not in sequence_of(spec, target)]
+    used = dict.fromkeys([*spec.unique_key, *version, *spec.column_names, *((by,) if by else ())])
     used |= dict.fromkeys(name for check in spec.checks for name in check.columns_used)
     problems = [
         f"column {name!r} is missing in the target{meant(name, target.names)}" for name in used if name not in target

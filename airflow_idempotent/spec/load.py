@@ -148,6 +148,7 @@ class LoadSpec(Model):
         for path, names in (("unique_key", self.unique_key), ("version", self.version), ("columns", self.column_names)):
             for name in sorted({name for name in names if names.count(name) > 1}):
                 yield path, f"column {name!r} is named twice"
+        yield from self.strategy.problems(self.unique_key, self.version)
         yield from self._unknown_columns()
         if self.partition_by.declarative and not self.partition_by.column:
             yield "partition_by.column", "required by declarative: which column cuts the table?"

@@ -9,18 +9,23 @@ from sqlglot import exp
 from airflow_idempotent.core.actions import (
     Action,
     AddColumns,
+    ApplyChanges,
     CopyBatch,
     CreateStaging,
     CreateTarget,
     Deduplicate,
     EnsureChild,
+    EnsureTombstones,
     InspectBatch,
+    InspectChanges,
+    KeepUnchanged,
     MeasurePartition,
+    ResolveChanges,
     RunChecks,
     UpsertRows,
 )
 from airflow_idempotent.core.columns import TableShape
-from airflow_idempotent.sql import checks, create, measure, merge
+from airflow_idempotent.sql import changes, checks, create, events, measure, merge, tombstones
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
 
@@ -47,6 +52,16 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return merge.upsert_rows(action, target)
         case MeasurePartition():
             return (measure.measure_partition(action, target),)
+        case EnsureTombstones():
+            return tombstones.ensure_tombstones(action)
+        case InspectChanges():
+            return (events.inspect_changes(action),)
+        case ResolveChanges():
+            return events.resolve_changes(action, target)
+        case KeepUnchanged():
+            return events.keep_unchanged(action, target)
+        case ApplyChanges():
+            return changes.compile_changes(action, target)
         case _:
             assert_never(action)
 

@@ -5,12 +5,18 @@ Adding one means one new file, one line in ``STRATEGIES`` and its name in ``AnyS
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
+
+from airflow_idempotent.strategies.cdc import Cdc, OpMap
 from airflow_idempotent.strategies.merge import Merge
 from airflow_idempotent.strategies.strategy import Strategy
 
 STRATEGIES: dict[str, type[Strategy]] = {
+    "cdc": Cdc,
     "merge": Merge,
 }
-AnyStrategy = Merge
+AnyStrategy = Annotated[Merge | Cdc, Field(discriminator="kind")]
 
-__all__ = ["STRATEGIES", "AnyStrategy", "Merge", "Strategy"]
+__all__ = ["STRATEGIES", "AnyStrategy", "Cdc", "Merge", "OpMap", "Strategy"]

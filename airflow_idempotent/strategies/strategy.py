@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_idempotent.core.actions import Action, Deduplicate
 from airflow_idempotent.core.columns import Column, TableShape
+from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.staged import Scope, Staged
 
 
@@ -26,6 +27,15 @@ class Strategy:
     scope: ClassVar[Scope] = Scope.KEYS
     always_deduplicates: ClassVar[bool] = False
     refuses_outside: ClassVar[bool] = False
+
+    @property
+    def orders_within_batch(self) -> bool:
+        """Whether the last columns of the version may be in the batch alone."""
+        return False
+
+    def problems(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+        """What its options get wrong together with those of the spec: (path, text)."""
+        yield from ()
 
     @property
     def target_columns_used(self) -> Mapping[str, str]:
@@ -51,6 +61,10 @@ class Strategy:
     def is_exclusive(self, target: TableShape, unique_key: tuple[str, ...]) -> bool:
         """Whether other writers of the whole table must be kept out, since no index would stop them."""
         return not target.is_unique(unique_key)
+
+    def made(self, target: Relation, unique_key: tuple[str, ...], version: tuple[str, ...]) -> tuple[Action, ...]:
+        """What must exist beside the target before a batch is loaded."""
+        return ()
 
     def prepare(self, staged: Staged) -> tuple[Action, ...]:
         """Before the gate: what would be published stands in ``winners``, for checks to look at."""

@@ -4,13 +4,6 @@ from __future__ import annotations
 
 NOT_YET: dict[str, str] = {
     "M02": "strategy delete_insert: issue 3",
-    "C01": "strategy cdc: issue 3",
-    "C02": "strategy cdc: issue 3",
-    "C03": "strategy cdc: issue 3",
-    "C04": "strategy cdc: issue 3",
-    "C06": "strategy cdc: issue 3",
-    "C07": "stage_merge: unchanged_columns_field; strategy cdc: issue 3",
-    "C08": "strategy cdc: issue 3",
     "F08": "strategy insert_overwrite: issue 3",
     "P01": "strategy insert_overwrite: issue 3",
     "P02": "strategy insert_overwrite: issue 3",

@@ -19,7 +19,6 @@ DAY = "2025-05-01"
 """The partition of a step that names none."""
 
 LATER = {
-    "cdc": "strategy cdc: issue 3",
     "insert_overwrite": "strategy insert_overwrite: issue 3",
     "delete_insert": "strategy delete_insert: issue 3",
     "snapshot_replace": "strategy snapshot_replace: issue 3",
@@ -133,7 +132,7 @@ def load_words(step: Step) -> dict[str, Any]:
     words = {
         "unique_key": _listed(step.get("keys")),
         "version": _listed(step.get("version")),
-        "strategy": step.get("mode"),
+        "strategy": _strategy(step),
         "on_schema_change": ON_DRIFT.get(step["on_drift"]) if "on_drift" in step else None,
         "statement_timeout": seconds(step.get("statement_timeout")),
         "lock_timeout": seconds(step.get("lock_timeout")),
@@ -142,6 +141,13 @@ def load_words(step: Step) -> dict[str, Any]:
         **partition_words(step.get("partition")),
     }
     return {name: value for name, value in words.items() if value is not None}
+
+
+def _strategy(step: Step) -> Any:
+    """The mode, with its options where a step gives some."""
+    if "unchanged_columns_field" in step:
+        return {"kind": step["mode"], "unchanged_column": step["unchanged_columns_field"]}
+    return step.get("mode")
 
 
 def csv_words(step: Step) -> dict[str, str]:

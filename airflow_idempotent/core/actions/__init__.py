@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from airflow_idempotent.core.actions.changes import (
+    ApplyChanges,
+    EnsureTombstones,
+    InspectChanges,
+    KeepUnchanged,
+    ResolveChanges,
+)
 from airflow_idempotent.core.actions.making import AddColumns, CreateTarget, EnsureChild
 from airflow_idempotent.core.actions.staging import CopyBatch, CreateStaging, Deduplicate, InspectBatch, RunChecks
 from airflow_idempotent.core.actions.writing import MeasurePartition, UpsertRows
@@ -16,6 +23,11 @@ Action = (
     | Deduplicate
     | RunChecks
     | UpsertRows
+    | EnsureTombstones
+    | InspectChanges
+    | ResolveChanges
+    | KeepUnchanged
+    | ApplyChanges
     | MeasurePartition
 )
 
@@ -25,13 +37,18 @@ Superseding = UpsertRows
 __all__ = [
     "Action",
     "AddColumns",
+    "ApplyChanges",
     "CopyBatch",
     "CreateStaging",
     "CreateTarget",
     "Deduplicate",
     "EnsureChild",
+    "EnsureTombstones",
     "InspectBatch",
+    "InspectChanges",
+    "KeepUnchanged",
     "MeasurePartition",
+    "ResolveChanges",
     "RunChecks",
     "Superseding",
     "UpsertRows",
