@@ -23,7 +23,7 @@ from airflow_idempotent.core.actions import (
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.verdict import closes_gate
 from airflow_idempotent.engine.batches import VerifiedReader, unreadable_column
-from airflow_idempotent.engine.changing import apply_events, has_tombstones, inspect_events, keep_values, retype
+from airflow_idempotent.engine.changing import change, has_tombstones
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.inspecting import inspect
 from airflow_idempotent.engine.refusals import bad_row
@@ -53,15 +53,9 @@ def apply(work: Work, action: Action) -> None:
         case MeasurePartition():
             [(rows, total)] = work.session.query(statements[0])
             work.measure = replace(work.measure, row_count=rows, digest=digest(rows, total))
-        case InspectChanges():
-            inspect_events(work, action, statements[0])
-        case KeepUnchanged():
-            keep_values(work, action, statements)
-        case ApplyChanges():
-            apply_events(work, action)
-        case CreateTarget() | AddColumns() | EnsureChild() | EnsureTombstones() if is_there(work, action):
-            pass
-        case EnsureTombstones() if retype(work, action):
+        case EnsureTombstones() | InspectChanges() | KeepUnchanged() | ApplyChanges():
+            change(work, action, statements)
+        case CreateTarget() | AddColumns() | EnsureChild() if is_there(work, action):
             pass
         case CreateTarget() if _found(work, action.target)[0]:  # CREATE SCHEMA would ask for a right first
             work.session.execute(statements[-1])

@@ -6,16 +6,31 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_idempotent.core.actions import ApplyChanges, EnsureTombstones, InspectChanges, KeepUnchanged
-from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.step import Effects
 from airflow_idempotent.engine.attempts import TargetChanged
 from airflow_idempotent.engine.upserting import all_lie
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import RepeatedKeyError, SchemaDriftError, UnknownOpError, UnknownValueError
 from airflow_idempotent.spec.words import meant
-from airflow_idempotent.sql.changes import BURIED, OUTLIVED, UNCHANGED, apply_changes, repeated_changes
+from airflow_idempotent.sql.changes import OUTLIVED, apply_changes, repeated_changes
+from airflow_idempotent.sql.judging import BURIED, UNCHANGED
 from airflow_idempotent.sql.statement import Statement
 from airflow_idempotent.sql.tombstones import forget_tombstones, retype_tombstones
+
+Change = EnsureTombstones | InspectChanges | KeepUnchanged | ApplyChanges
+
+
+def change(work: Work, action: Change, statements: Sequence[Statement]) -> None:
+    """One action of a change stream."""
+    match action:
+        case EnsureTombstones():
+            make_tombstones(work, action, statements)
+        case InspectChanges():
+            inspect_events(work, action, statements[0])
+        case KeepUnchanged():
+            keep_values(work, action, statements)
+        case ApplyChanges():
+            apply_events(work, action)
 
 
 def inspect_events(work: Work, action: InspectChanges, statement: Statement) -> None:
@@ -76,7 +91,7 @@ def _write(work: Work, writes: Sequence[tuple[str, Statement]], found: dict[str,
     """Write, and see that every row that was found was written: a trigger may drop it, somebody may have changed it."""
     left = dict(found)
     for verdict, statement in writes:
-        if verdict == BURIED or verdict == OUTLIVED:
+        if verdict in _BEHIND:
             if any(found.get(word) for word in _BEHIND[verdict]):
                 work.session.execute(statement)
         elif found.get(verdict):
@@ -103,20 +118,13 @@ def _refuse_repeated_keys(work: Work, action: ApplyChanges) -> None:
 
 
 def has_tombstones(work: Work, action: EnsureTombstones) -> bool:
-    """Whether the table is there, typed as the target."""
+    """Whether the table is there, typed as the target is."""
     shape = work.session.shape(action.tombstones)
-    return shape is not None and not _retyping(work, action, shape)
+    return shape is not None and not retype_tombstones(action, work.step.target, shape)
 
 
-def retype(work: Work, action: EnsureTombstones) -> bool:
-    """Let the table follow the types of the target; False when there is no table."""
+def make_tombstones(work: Work, action: EnsureTombstones, statements: Sequence[Statement]) -> None:
+    """Make the table, or let the columns of the one that is there follow the types of the target."""
     shape = work.session.shape(action.tombstones)
-    if shape is None:
-        return False
-    for statement in _retyping(work, action, shape):
+    for statement in retype_tombstones(action, work.step.target, shape) if shape else statements:
         work.session.execute(statement)
-    return True
-
-
-def _retyping(work: Work, action: EnsureTombstones, shape: TableShape) -> tuple[Statement, ...]:
-    return retype_tombstones(action, work.step.target, shape)

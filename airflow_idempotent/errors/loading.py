@@ -256,7 +256,9 @@ class UnknownValueError(IdempotentError):
 
     @property
     def headline(self) -> str:
-        return f"{self.table} {self.partition}: values left out as unchanged are nowhere to be found; nothing was loaded."
+        return (
+            f"{self.table} {self.partition}: values left out as unchanged are nowhere to be found; nothing was loaded."
+        )
 
     @property
     def details(self) -> Sequence[str]:

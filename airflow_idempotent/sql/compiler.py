@@ -24,8 +24,9 @@ from airflow_idempotent.core.actions import (
     RunChecks,
     UpsertRows,
 )
+from airflow_idempotent.core.actions.changes import ChangeAction
 from airflow_idempotent.core.columns import TableShape
-from airflow_idempotent.sql import changes, checks, create, events, measure, merge, tombstones
+from airflow_idempotent.sql import changes, checks, create, events, keeping, measure, merge, tombstones
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
 
@@ -52,6 +53,15 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return merge.upsert_rows(action, target)
         case MeasurePartition():
             return (measure.measure_partition(action, target),)
+        case EnsureTombstones() | InspectChanges() | ResolveChanges() | KeepUnchanged() | ApplyChanges():
+            return compile_change(action, target)
+        case _:
+            assert_never(action)
+
+
+def compile_change(action: ChangeAction, target: TableShape) -> tuple[Statement, ...]:
+    """The same for the actions of a change stream."""
+    match action:
         case EnsureTombstones():
             return tombstones.ensure_tombstones(action)
         case InspectChanges():
@@ -59,7 +69,7 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
         case ResolveChanges():
             return events.resolve_changes(action, target)
         case KeepUnchanged():
-            return events.keep_unchanged(action, target)
+            return keeping.keep_unchanged(action, target)
         case ApplyChanges():
             return changes.compile_changes(action, target)
         case _:

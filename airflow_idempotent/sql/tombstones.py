@@ -43,9 +43,7 @@ def ensure_tombstones(action: EnsureTombstones) -> tuple[Statement, ...]:
     return tuple(found)
 
 
-def retype_tombstones(
-    action: EnsureTombstones, target: TableShape, tombstones: TableShape
-) -> tuple[Statement, ...]:
+def retype_tombstones(action: EnsureTombstones, target: TableShape, tombstones: TableShape) -> tuple[Statement, ...]:
     """Follow the target where the type of a column has changed since."""
     names = dict.fromkeys((*action.unique_key, *action.version))
     changed = [name for name in names if target[name].data_type != tombstones[name].data_type]

@@ -120,7 +120,10 @@ class Cdc(Strategy):
 
     def prepare(self, staged: Staged) -> tuple[Action, ...]:
         events = self._events(staged)
-        found: list[Action] = [InspectChanges(events), ResolveChanges(events, staged.winners, self.checked_rows(staged))]
+        found: list[Action] = [
+            InspectChanges(events),
+            ResolveChanges(events, staged.winners, self.checked_rows(staged)),
+        ]
         if events.are_partial:
             found.append(KeepUnchanged(staged.target, events, staged.winners))
         return tuple(found)

@@ -31,12 +31,12 @@ class Changes:
     def load(self, batch: Sequence[Row], *, partition: str = "", revision: int = 1) -> dict[str, int]:
         """Apply a batch; what happened to its rows, and to the rows that changed their key."""
         effects = dict.fromkeys(("inserted", "updated", "deleted", "unchanged", "stale", "duplicate", "rejected"), 0)
-        spoken = {self.key(event) for event in batch if self.speaks(event)}
         events = [*batch, *self.old_keys(batch)]
         accounted = 0
         for key in sorted({self.key(event) for event in events}, key=repr):
             of_key = [event for event in events if self.key(event) == key]
-            beyond = not self.speaks(max(of_key, key=self.rank)) if not self.soft else key not in spoken
+            rows = [event for event in of_key if self.soft and event["op"] != "D"]
+            beyond = not rows and not self.speaks(max(of_key, key=self.rank))
             effect = self.apply(key, of_key)
             if not beyond or effect in ("inserted", "updated", "deleted"):
                 effects[effect] += 1
@@ -78,7 +78,9 @@ class Changes:
             return "updated"
         if deleted is not None and self.is_gone(key) and (buried is None or deleted > buried):
             return "unchanged"
-        new = (row is not None and row != there) or (deleted is not None and (deleted != buried or not self.is_gone(key)))
+        new = (row is not None and row != there) or (
+            deleted is not None and (deleted != buried or not self.is_gone(key))
+        )
         return "stale" if new else "unchanged"
 
     def is_gone(self, key: Key) -> bool:
@@ -93,7 +95,9 @@ class Changes:
         for event in batch:
             old = {name: event[name] if event[was] is None else event[was] for name, was in self.before.items()}
             if event["op"] == "U" and any(event[name] != value for name, value in old.items()):
-                found.append({**dict.fromkeys(event), **{n: event[n] for n in (*self.unique_key, *self.version)}, **old})
+                found.append(
+                    {**dict.fromkeys(event), **{n: event[n] for n in (*self.unique_key, *self.version)}, **old}
+                )
                 found[-1] |= {"op": "D", "beyond": 1}
         return found
 

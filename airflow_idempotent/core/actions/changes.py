@@ -13,8 +13,8 @@ from airflow_idempotent.core.relation import Relation
 class Events:
     """How staged rows are read as events, and where the deleted keys are remembered.
 
-    ``inserts``, ``updates`` and ``deletes`` are the codes of ``op_column``. ``key_before`` pairs columns of the key with
-    those that hold their value before an update. ``unchanged_column`` lists columns whose value a row leaves out,
+    ``inserts``, ``updates`` and ``deletes`` are the codes of ``op_column``. ``key_before`` pairs columns of the key
+    with those that hold their value before an update. ``unchanged_column`` lists columns whose value a row leaves out,
     ``unchanged_value`` stands in their place. ``sequence`` are columns of the batch alone that decide inside it, behind
     ``version``. ``soft`` keeps rows that are deleted.
     """
@@ -117,3 +117,6 @@ class ApplyChanges:
     resolved: bool = False
     ttl: timedelta | None = None
     within: tuple[str, Partition] | None = None
+
+
+ChangeAction = EnsureTombstones | InspectChanges | ResolveChanges | KeepUnchanged | ApplyChanges
