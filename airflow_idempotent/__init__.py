@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from airflow_idempotent.dag_factory.folder import load_tables
+    from airflow_idempotent.operators.deduplicate import DeduplicateTableOperator
     from airflow_idempotent.operators.land import AtomicLandOperator
     from airflow_idempotent.operators.stage_merge import StageMergeOperator
     from airflow_idempotent.operators.validate import ValidatePartitionOperator
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AtomicLandOperator",
+    "DeduplicateTableOperator",
     "Files",
     "Query",
     "StageMergeOperator",
@@ -33,6 +35,7 @@ __all__ = [
 
 _HOMES = {
     "AtomicLandOperator": "airflow_idempotent.operators.land",
+    "DeduplicateTableOperator": "airflow_idempotent.operators.deduplicate",
     "Files": "airflow_idempotent.spec.source",
     "Query": "airflow_idempotent.spec.source",
     "StageMergeOperator": "airflow_idempotent.operators.stage_merge",

@@ -95,6 +95,28 @@ def _status(parser: ArgumentParser) -> None:
     _dsn(parser)
 
 
+def _dedupe(parser: ArgumentParser) -> None:
+    parser.add_argument("table", metavar="TABLE", help="The table, schema.table.")
+    parser.add_argument(
+        "--unique-key",
+        metavar="COLUMNS",
+        required=True,
+        help="Columns that tell which row is which, with commas between; double quotes around odd names.",
+    )
+    parser.add_argument(
+        "--version",
+        metavar="COLUMNS",
+        default="",
+        help="Columns that order two rows of one key; the greatest stays. Default: the rows' content decides.",
+    )
+    _dsn(parser)
+    parser.add_argument("--dry-run", action="store_true", help="Only count; exit code 1 when there are duplicates.")
+    parser.add_argument("--chunk-rows", metavar="N", type=int, help="Rows that one transaction removes at most.")
+    parser.add_argument(
+        "--lock-timeout", metavar="SECONDS", type=float, default=300.0, help="Wait for other writers, default 300."
+    )
+
+
 def _schema(parser: ArgumentParser) -> None:
     parser.add_argument("--markdown", action="store_true", help="The options as a page for people.")
 
@@ -108,6 +130,7 @@ COMMANDS = {
         Command("plan", "List the partitions of a range, and why each is in.", _plan),
         Command("run", "Load partitions: land, stage_merge, validate.", _run),
         Command("status", "Show what the ledger says of each partition.", _status),
+        Command("dedupe", "Remove the duplicates that are in a table already.", _dedupe),
         Command("schema", "Print the JSON schema of spec files, for editors.", _schema),
     )
 }

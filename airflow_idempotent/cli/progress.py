@@ -24,7 +24,7 @@ class Bar:
         self._timer = Timer(PATIENCE, self._appear) if not silent and not self._lines else None
         self._next = time.monotonic() + INTERVAL
         self._lock = Lock()
-        self._now: tuple[str, str, int, int] = ("", "", 0, 0)
+        self._now: tuple[str, str, int, int] = ("", "", 0, 0)  # step, amount, done, in all
         self._bar: Any = None
         self._tasks: dict[str, Any] = {}
 
@@ -44,14 +44,21 @@ class Bar:
     def __call__(self, step: str, rows: int, size: int, of: int) -> None:
         """Tell that ``step`` has read ``rows`` rows and ``size`` of ``of`` bytes; 0 is unknown."""
         amount = ", ".join(([f"{rows:,} rows"] if rows else []) + ([megabytes(size)] if size else []))
+        self._show(step, amount, size, of, megabytes(of))
+
+    def count(self, step: str, rows: int, of: int) -> None:
+        """Tell that ``step`` is through with ``rows`` of ``of`` rows."""
+        self._show(step, f"{rows:,} rows", rows, of, f"{of:,}")
+
+    def _show(self, step: str, amount: str, done: int, of: int, total: str) -> None:
         with self._lock:
-            self._now = (step, amount, size, of)
+            self._now = (step, amount, done, of)
             if self._bar is not None:
                 self._draw()
         if self._lines and time.monotonic() >= self._next:
             self._next = time.monotonic() + INTERVAL
-            total = f" of {megabytes(of)} ({size * 100 // of} %)" if of else ""
-            said = f": {amount}{total}" if amount else ""
+            share = f" of {total} ({done * 100 // of} %)" if of else ""
+            said = f": {amount}{share}" if amount else ""
             print(f"{self._name} {step}{said}", file=sys.stderr, flush=True)
 
     def _appear(self) -> None:
@@ -70,7 +77,7 @@ class Bar:
             self._draw()
 
     def _draw(self) -> None:
-        step, amount, size, of = self._now
+        step, amount, done, of = self._now
         if step not in self._tasks:
             self._tasks[step] = self._bar.add_task(step, total=of or None, amount=amount)
-        self._bar.update(self._tasks[step], completed=size, amount=amount)
+        self._bar.update(self._tasks[step], completed=done, amount=amount)

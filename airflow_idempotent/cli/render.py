@@ -87,8 +87,8 @@ def assumed_manifest(spec: TableSpec, partition: Partition, shape: TableShape | 
     """The manifest of a batch of one part that has the columns of the spec, else those of the table."""
     target = shape or created_shape(spec)
     columns = spec.column_names or tuple(column.name for column in target.columns if column.writable)
-    form = spec.source.csv.value() if isinstance(spec.source, Files) else CsvFormat()
-    part = Part("part-00000.csv", 0, 0, "", columns)
+    form = spec.source.value() if isinstance(spec.source, Files) else CsvFormat()
+    part = Part(f"part-00000.{form.kind}", 0, 0, "", columns)
     return Manifest(spec.table, partition.key, batch_id(partition.compact, 1), "", "", form, (part,))
 
 

@@ -34,7 +34,8 @@ def source_of(
     names = {"partition": partition, "params": params}
     if isinstance(source, Files):
         pattern = rendered(source.path, names, option="source.path")
-        return find_files(pattern, open_path=open_path, format=source.csv.value())
+        columns = source.file_columns(spec.column_names)
+        return find_files(pattern, open_path=open_path, format=source.value(), columns=columns)
     binds = {"start": partition.start, "end": partition.end, "cutoff_ts": cutoff_ts, "key": partition.key}
     return QueryInput(rendered(source.sql, names, option="source.sql"), binds, connect)
 

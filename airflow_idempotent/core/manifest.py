@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
 FORMAT_VERSION = 1
@@ -19,6 +19,7 @@ MAX_FOLDER_NAME = 200
 class CsvFormat:
     """How the bytes of a CSV part are read. ``null`` is the unquoted text that means NULL."""
 
+    kind: ClassVar[str] = "csv"
     delimiter: str = ","
     quote: str = '"'
     null: str = ""
@@ -27,10 +28,47 @@ class CsvFormat:
 
 
 @dataclass(frozen=True, slots=True)
+class JsonlFormat:
+    """One JSON object a line, in UTF-8. A key that a line lacks is NULL in its row, as ``null`` is."""
+
+    kind: ClassVar[str] = "jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFormat:
+    """Apache Parquet; how its values look as text is for ``formats.arrow`` to say."""
+
+    kind: ClassVar[str] = "parquet"
+
+
+Format = CsvFormat | JsonlFormat | ParquetFormat
+"""How the parts of a batch are read."""
+FORMATS: Mapping[str, type[Format]] = {form.kind: form for form in (CsvFormat, JsonlFormat, ParquetFormat)}
+
+WIRE = CsvFormat(header=False)
+"""What parts that are no CSV are turned into on their way to the database: every text quoted, NULL bare."""
+
+
+def copied_as(form: Format) -> CsvFormat:
+    """The CSV that the database is sent for parts of a format: a CSV as it is, all else as ``WIRE``."""
+    return form if isinstance(form, CsvFormat) else WIRE
+
+
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+"""How a file is compressed, by the ending of its name."""
+
+
+def compression_of(name: str) -> str:
+    """How a file is compressed, by its name: ``gzip``, ``zstd``, or empty when it is not."""
+    return next((kind for ending, kind in COMPRESSIONS.items() if name.lower().endswith(ending)), "")
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """One landed file. ``bytes`` and ``sha256`` are of the file as it lies there, ``rows`` counts records.
 
-    ``columns`` are the names of its header, in its order. ``source`` is the name it came under.
+    ``columns`` are the names of its header or schema, in its order; of JSON Lines, every key of every
+    line in the order of first sight. ``source`` is the name it came under.
     """
 
     name: str
@@ -41,8 +79,9 @@ class Part:
     source: str = ""
 
     @property
-    def gzipped(self) -> bool:
-        return self.name.endswith(".gz")
+    def compression(self) -> str:
+        """``gzip``, ``zstd``, or empty when it lies there plain."""
+        return compression_of(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +97,7 @@ class Manifest:
     batch_id: str
     start: str
     end: str
-    format: CsvFormat
+    format: Format
     parts: tuple[Part, ...]
     source: Mapping[str, Any] = field(default_factory=dict)
     cutoff_ts: str = ""
@@ -77,7 +116,7 @@ class Manifest:
     @property
     def content_fingerprint(self) -> str:
         """Hash of the content alone: formats, and name, columns and bytes of the parts in order."""
-        content = [asdict(self.format), [(part.name, part.columns, part.sha256) for part in self.parts]]
+        content = [_as_values(self.format), [(part.name, part.columns, part.sha256) for part in self.parts]]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -87,6 +126,7 @@ class Manifest:
 
     def to_json(self) -> str:
         values = asdict(self) | {
+            "format": _as_values(self.format),
             "rows": self.rows,
             "bytes": self.bytes,
             "content_fingerprint": self.content_fingerprint,
@@ -105,12 +145,25 @@ class Manifest:
             raise ValueError("not a manifest of this version")
         known = {item.name for item in fields(cls)}
         kept = {name: value for name, value in values.items() if name in known}
-        kept["format"] = CsvFormat(**values["format"])
+        kept["format"] = _from_values(values["format"])
         kept["parts"] = tuple(Part(**{**part, "columns": tuple(part["columns"])}) for part in values["parts"])
         manifest = cls(**kept)
         if manifest.content_fingerprint != values.get("content_fingerprint"):
             raise ValueError("its content does not match its fingerprint")
         return manifest
+
+
+def _as_values(form: Format) -> dict[str, Any]:
+    """A format as plain values. A CSV has no ``kind``: manifests of the first release keep their fingerprint."""
+    return asdict(form) if isinstance(form, CsvFormat) else {"kind": form.kind, **asdict(form)}
+
+
+def _from_values(values: Mapping[str, Any]) -> Format:
+    options = dict(values)
+    kind = options.pop("kind", CsvFormat.kind)
+    if kind not in FORMATS:
+        raise ValueError(f"format {kind!r} is of a later release")
+    return FORMATS[kind](**options)
 
 
 def batch_id(partition_compact: str, revision: int) -> str:

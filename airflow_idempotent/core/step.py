@@ -111,6 +111,7 @@ class Step:
     ``target`` is the table as it was when the step was built; a step whose table has changed since
     is built again. ``prepare`` makes what must exist before (the table, a child table).
     ``exclusive`` keeps other writers of the table out, since no index of it would.
+    ``notes`` say what was changed about the table before.
     ``may_replay`` lets the receipt of the same batch under the same spec stand for the work.
     """
 
@@ -125,6 +126,7 @@ class Step:
     table_version: int = 1
     may_replay: bool = False
     timeouts: Timeouts = field(default_factory=Timeouts)
+    notes: tuple[str, ...] = ()
 
     @property
     def table(self) -> str:
@@ -152,6 +154,7 @@ class Receipt:
     content_fingerprint: str = ""
     replayed: bool = False
     dry_run: bool = False
+    notes: tuple[str, ...] = ()
 
     def as_pointer(self) -> dict[str, Any]:
         """The small part that travels through XCom and asset events: plain JSON values."""

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
-from airflow_idempotent.core.step import Attempt, Receipt, Timeouts
+from airflow_idempotent.core.step import Attempt, Timeouts
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.refusals import is_driver_error, is_transient, reason, refusal
 from airflow_idempotent.engine.session import Session
@@ -17,7 +17,7 @@ from airflow_idempotent.errors import IdempotentError, LockTimeoutError, Unreach
 
 log = logging.getLogger(__name__)
 Connect = Callable[[], Any]
-Work = Callable[[Session, Ledger], Receipt]
+T = TypeVar("T")
 Refused = Callable[[IdempotentError, Session, Ledger], None]
 TRIES = 6
 
@@ -27,7 +27,7 @@ class TargetChanged(Exception):  # noqa: N818, a reason to begin again, not an e
 
 
 def attempt_at(
-    work: Work,
+    work: Callable[[Session, Ledger], T],
     *,
     table: str,
     partition: str,
@@ -35,8 +35,8 @@ def attempt_at(
     timeouts: Timeouts,
     attempt: Attempt | None = None,
     refused: Refused | None = None,
-) -> Receipt:
-    """Do the work on a new connection, which is closed whatever happens.
+) -> T:
+    """Do the work on a new connection, which is closed whatever happens; the ledger is there for it.
 
     Deadlocks, serialization failures and a table altered meanwhile are tried again, with pauses of
     0.1 to 1.6 seconds; the whole transaction runs again, which is harmless by law. ``refused`` is
@@ -46,13 +46,32 @@ def attempt_at(
         UnreachableError: no connection could be opened.
         IdempotentError: anything else the database refuses, in our words.
     """
+
+    def with_ledger(session: Session, ledger: Ledger) -> T:
+        ledger.install()
+        return work(session, ledger)
+
+    where = {"table": table, "partition": partition}
+    return look_at(with_ledger, **where, connect=connect, timeouts=timeouts, attempt=attempt, refused=refused)
+
+
+def look_at(
+    work: Callable[[Session, Ledger], T],
+    *,
+    table: str,
+    partition: str,
+    connect: Connect,
+    timeouts: Timeouts,
+    attempt: Attempt | None = None,
+    refused: Refused | None = None,
+) -> T:
+    """The same for work that only reads: no ledger is made for it."""
     attempt = attempt or Attempt()
     with closing(_connected(connect, table, partition)) as connection:
         session = Session(connection, timeouts=timeouts, application_name=session_name(attempt, table, partition))
         ledger = Ledger(session, attempt)
         for tries in range(1, TRIES + 1):
             try:
-                ledger.install()
                 return work(session, ledger)
             except Exception as error:
                 if tries < TRIES and (isinstance(error, TargetChanged) or is_transient(error)):

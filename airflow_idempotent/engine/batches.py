@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import hashlib
 import io
-import zlib
-from contextlib import suppress
+import shutil
+import tempfile
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from typing import BinaryIO, Protocol, cast
 
 from airflow_idempotent.core.manifest import CsvFormat, Manifest, Part
 from airflow_idempotent.errors import BatchDamagedError
+from airflow_idempotent.formats.compression import CHUNK, unpacked
 
 
 class PartOpener(Protocol):
@@ -21,26 +23,46 @@ class PartOpener(Protocol):
 
 
 class VerifiedReader(io.RawIOBase):
-    """A part's content, unpacked, with the checksum and size of its raw bytes taken on the way.
-
-    ``failure`` is why it could not be read: a driver keeps only the text of that.
-    """
+    """A part's content, unpacked, with the checksum and size of its raw bytes taken on the way."""
 
     def __init__(self, raw: BinaryIO, part: Part) -> None:
-        self.failure: Exception | None = None
+        self._raw = raw
         self._tee = _Tee(raw)
         self._part = part
-        self._content = cast(BinaryIO, gzip.GzipFile(fileobj=self._tee) if part.gzipped else self._tee)
+        self._content = unpacked(cast(BinaryIO, self._tee), part.compression)
+        self._ended = False
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        try:
-            return self._content.read(size)
-        except (EOFError, OSError, zlib.error) as error:
-            self.failure = error
-            raise
+        return self._content.read(size)
+
+    def chunks(self) -> Generator[bytes, None, None]:
+        """The content from here on, a chunk at a time."""
+        while chunk := self.read(CHUNK):
+            yield chunk
+
+    @contextmanager
+    def whole(self) -> Iterator[BinaryIO]:
+        """The content as a file that can be read in any order, once it has been verified.
+
+        What cannot be (it is compressed, or comes from where only streams do) is unpacked to a
+        temporary file, which goes with the block.
+
+        Raises:
+            BatchDamagedError: it is not what the manifest promises.
+        """
+        if not self._part.compression and self._raw.seekable():
+            self.verify()
+            self._raw.seek(0)
+            yield self._raw
+            return
+        with tempfile.TemporaryFile() as file:
+            shutil.copyfileobj(self, file, CHUNK)
+            self.verify()
+            file.seek(0)
+            yield cast(BinaryIO, file)
 
     def verify(self, rows: int | None = None) -> None:
         """Compare what was read, and the number of records found in it, with the manifest.
@@ -48,12 +70,36 @@ class VerifiedReader(io.RawIOBase):
         Raises:
             BatchDamagedError: other bytes, or another number of records.
         """
-        while self._tee.read(1 << 20):
+        while not self._ended and self._tee.read(CHUNK):
             pass
+        self._ended = True
         promised = (self._part.bytes, self._part.sha256, self._part.rows)
         found = (self._tee.bytes, self._tee.sha256.hexdigest(), self._part.rows if rows is None else rows)
         if found != promised:
             raise BatchDamagedError(file=self._part.name, expected=_describe(*promised), found=_describe(*found))
+
+
+class ByteStream:
+    """Chunks of bytes, read like a file. ``failure`` is why they ended early: a driver keeps only the text of that."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self.failure: Exception | None = None
+        self._chunks = chunks
+        self._rest = b""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Up to ``size`` bytes; none at the end."""
+        try:
+            while not self._rest:
+                self._rest = next(self._chunks)
+        except StopIteration:
+            return b""
+        except Exception as error:
+            self.failure = error
+            raise
+        size = len(self._rest) if size < 0 else size
+        data, self._rest = self._rest[:size], self._rest[size:]
+        return data
 
 
 class _Tee(io.RawIOBase):

@@ -60,6 +60,10 @@ class Ledger:
         self._session.query(Statement(sql.LOCK if step.exclusive else sql.LOCK_SHARED, {"key": table}))
         self._session.query(Statement(sql.LOCK, {"key": partition}))
 
+    def lock_table(self, table: str) -> None:
+        """Keep all loads of the table out until the transaction ends."""
+        self._session.query(Statement(sql.LOCK, {"key": locks_of(table, "")[0]}))
+
     def lock_preparation(self, step: Step) -> None:
         """Keep others from making the table's tables until the transaction ends; loads of it go on."""
         self._session.query(Statement(sql.LOCK_SHARED, {"key": locks_of(step.table, step.partition.key)[0]}))

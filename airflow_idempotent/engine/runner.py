@@ -41,7 +41,15 @@ def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpene
         for action in step.actions:
             apply(work, action)
         seconds = time.monotonic() - started
-        receipt = ledger.record(step, effects=work.effects, measure=work.measure, checks=work.checks, seconds=seconds)
+        receipt = ledger.record(
+            step,
+            effects=work.effects,
+            measure=work.measure,
+            checks=work.checks,
+            message="; ".join(step.notes),
+            seconds=seconds,
+        )
+        receipt = replace(receipt, notes=step.notes)
         if dry_run:
             receipt = replace(receipt, dry_run=True, event_id=None)
             raise Rollback

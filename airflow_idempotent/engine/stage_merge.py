@@ -32,7 +32,7 @@ def stage_merge(
         step = current_step(load, session)
         if step.prepare and not dry_run:
             prepare_target(step, session=session, ledger=ledger, batches=batches)
-            step = current_step(load, session)
+            step = replace(current_step(load, session), notes=step.notes)
         return run_step(step, session=session, ledger=ledger, batches=batches, dry_run=dry_run)
 
     def refused(error: IdempotentError, session: Session, ledger: Ledger) -> None:
@@ -48,6 +48,8 @@ def stage_merge(
         attempt=attempt,
         refused=None if dry_run else refused,
     )
+    for note in receipt.notes:
+        log.warning("stage_merge table=%s partition=%s %s", *where.values(), note)
     log.info(
         "stage_merge table=%s partition=%s batch=%s replayed=%s: %s",
         *where.values(),

@@ -19,7 +19,8 @@ from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.errors import GateClosedError, SchemaDriftError, TargetMissingError
-from airflow_idempotent.plan.build import Load, blank_step, target_problems, the_target_has
+from airflow_idempotent.plan.build import Load, blank_step
+from airflow_idempotent.plan.fitting import target_problems, the_target_has
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.sql.measure import bounds, measure_partition, partition_rows
 from airflow_idempotent.sql.statement import table

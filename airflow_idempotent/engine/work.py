@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from airflow_idempotent.core.step import Effects, Measure, Step
 from airflow_idempotent.core.verdict import CheckResult
@@ -26,7 +27,7 @@ class Work:
     is_rerun: bool = False
 
     @property
-    def where(self) -> dict[str, str]:
+    def where(self) -> dict[str, Any]:
         """The table and the partition, as errors take them."""
         return {"table": self.step.table, "partition": self.step.partition.key}
 

@@ -18,6 +18,7 @@ from airflow_idempotent.errors.database import (
 from airflow_idempotent.errors.landing import (
     BadFileError,
     BatchDamagedError,
+    ExtraMissingError,
     FileChangingError,
     ManifestError,
     SourceChangedError,
@@ -34,12 +35,12 @@ from airflow_idempotent.errors.loading import (
     PrecisionError,
     RepeatedKeyError,
     SchemaDriftError,
+    StillReferencedError,
     TargetMissingError,
-    UnknownOpError,
-    UnknownValueError,
 )
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
+from airflow_idempotent.errors.streams import UnknownOpError, UnknownValueError
 
 __all__ = [
     "ArgumentsError",
@@ -50,6 +51,7 @@ __all__ = [
     "ConstraintError",
     "DatabaseError",
     "DuplicateTableError",
+    "ExtraMissingError",
     "FileChangingError",
     "GateClosedError",
     "IdempotentError",
@@ -72,6 +74,7 @@ __all__ = [
     "SpecChangedError",
     "SpecError",
     "StatementTimeoutError",
+    "StillReferencedError",
     "TargetMissingError",
     "UnknownOpError",
     "UnknownValueError",

@@ -47,6 +47,24 @@ class BadFileError(IdempotentError):
 
 
 @dataclass(eq=False, kw_only=True)
+class ExtraMissingError(IdempotentError):
+    """A file is of a format whose package is not installed here; an extra of ours brings it."""
+
+    anchor: ClassVar[str] = "extra-missing"
+    file: str
+    package: str
+    extra: str
+
+    @property
+    def headline(self) -> str:
+        return f"{self.file}: needs the package {self.package!r}, which is not installed; nothing was landed or loaded."
+
+    @property
+    def next_move(self) -> str:
+        return f"pip install 'airflow-provider-idempotent[{self.extra}]' where tasks run, then clear this task."
+
+
+@dataclass(eq=False, kw_only=True)
 class FileChangingError(BadFileError):
     """An input file changed while it was read. Retryable: its writer may be done by then."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, kw_only=True)
 class BadRowError(IdempotentError):
-    """PostgreSQL refused a value of the batch while reading it."""
+    """A value of the batch was refused while it was read; ``row`` counts those of files without lines, from 1."""
 
     anchor: ClassVar[str] = "bad-row"
     table: str
@@ -23,12 +23,14 @@ class BadRowError(IdempotentError):
     line: int | None
     column: str | None
     reason: str
+    row: int | None = None
 
     @property
     def headline(self) -> str:
         where = (
             self.file
             + (f" line {self.line}" if self.line else "")
+            + (f" row {self.row}" if self.row else "")
             + (f" column {self.column!r}" if self.column else "")
         )
         return f"{self.table} {self.partition}: {where}: {self.reason}. Nothing was loaded."
@@ -103,7 +105,8 @@ class RepeatedKeyError(IdempotentError):
 
     @property
     def next_move(self) -> str:
-        return f"Remove the duplicates and add a unique index on ({', '.join(self.unique_key)}), then clear this task."
+        key = ", ".join(self.unique_key)
+        return f"Remove them with 'airflow-idempotent dedupe', add a unique index on ({key}), then clear this task."
 
 
 @dataclass(eq=False, kw_only=True)
@@ -149,7 +152,7 @@ class SchemaDriftError(IdempotentError):
 
     @property
     def next_move(self) -> str:
-        return "Correct the source or the spec; 'on_schema_change: ignore' leaves columns out that the target lacks."
+        return "Correct the source or the spec, or choose another 'on_schema_change': ignore, append_new_columns, …"
 
 
 @dataclass(eq=False, kw_only=True)
@@ -219,52 +222,33 @@ class ConstraintError(IdempotentError):
 
 
 @dataclass(eq=False, kw_only=True)
-class UnknownOpError(IdempotentError):
-    """Events have codes that ``op_map`` does not explain; to guess would be to write or to delete by chance."""
+class StillReferencedError(IdempotentError):
+    """Rows of another table refer to duplicates that would go; the transaction was rolled back.
 
-    anchor: ClassVar[str] = "unknown-op"
+    ``effect`` is what the foreign key would have done to them instead of refusing, if anything.
+    """
+
+    anchor: ClassVar[str] = "still-referenced"
     table: str
     partition: str
-    column: str
-    codes: tuple[tuple[str | None, int], ...]
-    known: tuple[str, ...]
-
-    @property
-    def headline(self) -> str:
-        return f"{self.table} {self.partition}: unknown codes in column {self.column!r}, nothing was loaded."
-
-    @property
-    def details(self) -> Sequence[str]:
-        shown = [f"{'NULL' if code is None else repr(code)}: {count:,} row(s)" for code, count in self.codes[:10]]
-        more = [f"and {len(self.codes) - 10:,} more codes"] if len(self.codes) > 10 else []
-        return [*shown, *more, f"known are {', '.join(self.known)}"]
-
-    @property
-    def next_move(self) -> str:
-        return "Name them in 'strategy.op_map', or keep such rows out of the source, then clear this task."
-
-
-@dataclass(eq=False, kw_only=True)
-class UnknownValueError(IdempotentError):
-    """Events leave out values that are in no older event of the batch and not in the target."""
-
-    anchor: ClassVar[str] = "unknown-value"
-    table: str
-    partition: str
-    columns: tuple[tuple[str, int], ...]
-    unique_key: tuple[str, ...]
+    constraint: str
+    referring: str
+    effect: str = ""
+    count: int | None = None
 
     @property
     def headline(self) -> str:
         return (
-            f"{self.table} {self.partition}: values left out as unchanged are nowhere to be found; nothing was loaded."
+            f"{self.table} {self.partition}: rows of {self.referring} refer to duplicates "
+            f"(foreign key {self.constraint!r}), nothing was removed in this chunk."
         )
 
     @property
     def details(self) -> Sequence[str]:
-        key = ", ".join(self.unique_key)
-        return [f"column {name!r}: {count:,} key(s) of ({key}) without an older value" for name, count in self.columns]
+        if not self.effect:
+            return ()
+        return [f"{self.effect}: {self.count or 0:,} row(s) of {self.referring} would be changed or deleted along"]
 
     @property
     def next_move(self) -> str:
-        return "Load the batches that hold these rows first, or have the source send full rows, then clear this task."
+        return "Point those rows to the row that stays, or delete them, then run it again: it goes on from there."

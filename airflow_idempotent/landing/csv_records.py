@@ -10,6 +10,7 @@ import csv
 import io
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import IO
@@ -113,13 +114,16 @@ class RecordCounter:
 class CsvScan:
     """Watches a CSV go by in chunks of its own encoding: checks bytes, reads the header, counts rows.
 
+    ``columns`` are those of a file without a header.
+
     Raises:
         BadFileError: bytes of another encoding, a header that names no columns or one twice, a file
             that is empty or ends inside quotes. ``file`` is named in it.
     """
 
-    def __init__(self, form: CsvFormat, file: str) -> None:
+    def __init__(self, form: CsvFormat, file: str, columns: Sequence[str] = ()) -> None:
         self._format, self._file = form, file
+        self._named = tuple(columns)
         self._transcoder = Transcoder(form.encoding)
         self._counter = RecordCounter(form)
         self._head = b""
@@ -129,6 +133,11 @@ class CsvScan:
     def rows(self) -> int:
         return self._counter.rows
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names in the header, once it has gone by, or those that were given for it."""
+        return (self.header.columns if self.header else ()) or self._named
+
     def feed(self, chunk: bytes) -> None:
         """Look at the next chunk."""
         self._take(chunk, last=False)
@@ -136,7 +145,7 @@ class CsvScan:
     def finish(self) -> int:
         """The number of rows, now that all has been fed."""
         self._take(b"", last=True)
-        if not self._transcoder.position:
+        if not self._transcoder.position and self._format.header:
             raise self._bad(
                 "is empty (0 bytes), a broken upload", "A partition without rows is a file with a header only."
             )

@@ -8,21 +8,30 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_idempotent.core.manifest import CsvFormat
+from airflow_idempotent.core.manifest import CsvFormat, Format
 
 _GLOB = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
 class FilesInput:
-    """CSV files, plain or gzip (``.gz``), landed byte for byte in the order given.
+    """Files of one format, each plain, gzip (``.gz``) or zstd (``.zst``), landed byte for byte in the order given.
 
-    ``pattern`` is what they were found by, for messages and the manifest.
+    ``pattern`` is what they were found by, for messages and the manifest. ``columns`` are those of
+    CSV without a header.
+
+    Raises:
+        ValueError: ``columns`` are missing, or the files name their own.
     """
 
     paths: tuple[Any, ...]
     pattern: str = ""
-    format: CsvFormat = field(default_factory=CsvFormat)
+    format: Format = field(default_factory=CsvFormat)
+    columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if bool(self.columns) != (isinstance(self.format, CsvFormat) and not self.format.header):
+            raise ValueError("columns are given for CSV without a header, and for nothing else")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,8 @@ def find_files(
     pattern: str,
     *,
     open_path: Callable[[str], Any] = pathlib.Path,
-    format: CsvFormat | None = None,  # noqa: A002
+    format: Format | None = None,  # noqa: A002
+    columns: tuple[str, ...] = (),
 ) -> FilesInput:
     """The files that match a pattern now, sorted by address.
 
@@ -67,7 +77,7 @@ def find_files(
     found = _glob(pattern, open_path) if _GLOB.search(pattern) else []
     if not found and (exact := open_path(pattern)).is_file():
         found = [exact]
-    return FilesInput(tuple(found), pattern, format or CsvFormat())
+    return FilesInput(tuple(found), pattern, format or CsvFormat(), columns)
 
 
 def _glob(pattern: str, open_path: Callable[[str], Any]) -> list[Any]:

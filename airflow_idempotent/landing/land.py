@@ -8,17 +8,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from airflow_idempotent.core.manifest import Manifest, Part, batch_id
+from airflow_idempotent.core.manifest import COMPRESSIONS, Manifest, Part, batch_id, compression_of
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.errors import BatchDamagedError, SourceChangedError, SourceMissingError
 from airflow_idempotent.landing.inputs import FilesInput, QueryInput
 from airflow_idempotent.landing.part import PartWriter
 from airflow_idempotent.landing.paths import clean_name, shown
 from airflow_idempotent.landing.query import export_query
-from airflow_idempotent.landing.source_files import copy_file, differences, is_gzip
+from airflow_idempotent.landing.source_files import copy_file, differences
 from airflow_idempotent.landing.store import BatchStore, Draft
 
 ROUNDS = 20
+_ENDINGS = {kind: ending for ending, kind in COMPRESSIONS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ def land(
 
     Raises:
         SourceMissingError: there are no files, or one vanished.
-        BadFileError: a file is not CSV in the format given, or is changing (``FileChangingError``).
+        BadFileError: a file is not of the format given, or is changing (``FileChangingError``).
+        ExtraMissingError: the format needs a package that is not installed.
         SourceQueryError: the query failed.
         SourceChangedError: the content differs from the newest batch and ``on_source_change`` is ``fail``.
         BatchDamagedError: the newest batch is not what its manifest says.
@@ -89,7 +91,7 @@ class _Piece:
 
     label: str
     source: str
-    gzipped: bool
+    compression: str
     feed: Callable[[PartWriter], None]
 
 
@@ -133,11 +135,16 @@ class _Landing:
         parts: list[Part] = []
         rows = size = 0
         for number, piece in enumerate(self._pieces()):
-            suffix = ".csv.gz" if piece.gzipped else ".csv"
+            suffix = f".{self.source.format.kind}{_ENDINGS.get(piece.compression, '')}"
             progress = partial(_add, self.progress, rows, size)
             with draft.part(number, suffix) as target:
                 writer = PartWriter(
-                    target, self.source.format, file=piece.label, gzipped=piece.gzipped, progress=progress
+                    target,
+                    self.source.format,
+                    file=piece.label,
+                    compression=piece.compression,
+                    columns=self.source.columns if isinstance(self.source, FilesInput) else (),
+                    progress=progress,
                 )
                 piece.feed(writer)
                 part = writer.part(partial(draft.part_name, number, suffix), source=piece.source)
@@ -148,10 +155,10 @@ class _Landing:
     def _pieces(self) -> Iterator[_Piece]:
         if isinstance(self.source, QueryInput):
             feed = partial(export_query, self.source, table=self.frame.table, partition=self.frame.partition)
-            yield _Piece("the result of the query", "query", False, feed)
+            yield _Piece("the result of the query", "query", "", feed)
             return
         for path in self.source.paths:
-            yield _Piece(shown(path), clean_name(path.name), is_gzip(path), partial(self._copy, path))
+            yield _Piece(shown(path), clean_name(path.name), compression_of(path.name), partial(self._copy, path))
 
     def _copy(self, path: Any, writer: PartWriter) -> None:
         try:

@@ -3,81 +3,51 @@
 from __future__ import annotations
 
 import hashlib
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO
 
-from airflow_idempotent.core.manifest import CsvFormat, Part
-from airflow_idempotent.errors import BadFileError
-from airflow_idempotent.landing.csv_records import CHUNK, CsvScan
-
-GZIP_MAGIC = b"\x1f\x8b"
-
-
-class Gunzip:
-    """Unpacks a gzip file chunk by chunk, never more than a chunk at a time, all its members.
-
-    Raises:
-        BadFileError: the file is no gzip file, is damaged, or is cut.
-    """
-
-    def __init__(self, file: str) -> None:
-        self._file = file
-        self._member = zlib.decompressobj(wbits=31)
-        self._inside = False
-        self._members = 0
-
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The unpacked bytes that this chunk adds."""
-        while chunk:
-            if not self._inside:
-                chunk = chunk.lstrip(b"\0") if self._members else chunk  # zeros may pad the end
-                self._member, self._inside = zlib.decompressobj(wbits=31), bool(chunk)
-                continue
-            try:
-                data = self._member.decompress(chunk, CHUNK)
-            except zlib.error as error:
-                raise self._bad(f"is not gzip as its name says, or is damaged ({error})") from None
-            if data:
-                yield data
-            if self._member.eof:
-                self._inside, self._members = False, self._members + 1
-            chunk = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
-
-    def finish(self) -> None:
-        """Make sure that the last member was whole."""
-        if self._inside:
-            raise self._bad("ends in the middle of its compressed data, a broken upload")
-
-    def _bad(self, reason: str) -> BadFileError:
-        return BadFileError(file=self._file, reason=reason)
+from airflow_idempotent.core.manifest import Format, Part
+from airflow_idempotent.errors import BadFileError, ExtraMissingError
+from airflow_idempotent.formats.compression import unpacker
+from airflow_idempotent.formats.refused import PackageMissingError, RefusedError
+from airflow_idempotent.landing.csv_records import CHUNK
+from airflow_idempotent.landing.scans import scan_of
 
 
 class PartWriter:
     """Keeps what is written to it in ``target`` and learns all that a manifest says of it.
 
-    ``progress`` is told after each chunk what this part holds so far, as (rows, bytes).
-    Leaves ``target`` open: whoever made it makes it durable.
+    ``columns`` name those of a format that does not do so itself. ``progress`` is told after each
+    chunk what this part holds so far, as (rows, bytes). Leaves ``target`` open: whoever made it makes
+    it durable.
 
     Raises:
-        BadFileError: see ``CsvScan`` and ``Gunzip``.
+        BadFileError: the bytes are not what format and compression say (see ``landing.scans``).
+        ExtraMissingError: the format needs a package that is not installed.
     """
 
     def __init__(
-        self, target: IO[bytes], form: CsvFormat, *, file: str, gzipped: bool, progress: Callable[[int, int], None]
+        self,
+        target: IO[bytes],
+        form: Format,
+        *,
+        file: str,
+        compression: str = "",
+        columns: Sequence[str] = (),
+        progress: Callable[[int, int], None],
     ) -> None:
         self._target, self._file, self._progress = target, file, progress
-        self._gunzip = Gunzip(file) if gzipped else None
-        self._scan = CsvScan(form, file)
+        self._unpacker = unpacker(compression)
+        self._scan = scan_of(form, file, columns)
         self._hash = hashlib.sha256()
         self._bytes = 0
 
     def write(self, chunk: bytes) -> None:
         """Keep one chunk; all of it or an error."""
-        if not self._bytes and not self._gunzip and chunk.startswith(GZIP_MAGIC):
-            raise BadFileError(file=self._file, reason="is compressed by gzip, but its name does not end in '.gz'")
-        for piece in self._gunzip.feed(chunk) if self._gunzip else (chunk,):
-            self._scan.feed(piece)
+        with self._told():
+            for piece in self._unpacker.feed(chunk):
+                self._scan.feed(piece)
         self._hash.update(chunk)
         rest = memoryview(chunk)
         while rest:
@@ -87,12 +57,22 @@ class PartWriter:
 
     def part(self, name: Callable[[str], str], *, source: str) -> Part:
         """What was written, as the manifest lists it; its name may depend on its hash."""
-        if self._gunzip and self._bytes:
-            self._gunzip.finish()
-        rows = self._scan.finish()
+        with self._told():
+            self._unpacker.finish()
+            rows = self._scan.finish()
         digest = self._hash.hexdigest()
-        columns = self._scan.header.columns if self._scan.header else ()
-        return Part(name(digest), self._bytes, rows, digest, columns, source)
+        return Part(name(digest), self._bytes, rows, digest, self._scan.columns, source)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Name the file in what formats refuse."""
+        try:
+            yield
+        except PackageMissingError as error:
+            raise ExtraMissingError(file=self._file, package=error.package, extra=error.extra) from None
+        except RefusedError as error:
+            where = f" (line {error.line})" if error.line else ""
+            raise BadFileError(file=self._file, reason=f"{error.reason}{where}") from None
 
 
 class RowBuffer:

@@ -8,17 +8,12 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
-from airflow_idempotent.core.manifest import Manifest, Part
+from airflow_idempotent.core.manifest import Manifest, Part, compression_of
 from airflow_idempotent.errors import BadFileError, FileChangingError
 from airflow_idempotent.landing.csv_records import CHUNK
 from airflow_idempotent.landing.inputs import FilesInput
 from airflow_idempotent.landing.part import PartWriter
 from airflow_idempotent.landing.paths import identity, local_path, shown
-
-
-def is_gzip(path: Any) -> bool:
-    """Whether a file is compressed, by its name."""
-    return bool(path.name.lower().endswith(".gz"))
 
 
 def copy_file(path: Any, writer: PartWriter) -> None:
@@ -27,7 +22,7 @@ def copy_file(path: Any, writer: PartWriter) -> None:
     Raises:
         FileNotFoundError: it is not there (any more).
         FileChangingError: somebody wrote to it meanwhile.
-        BadFileError: it is not CSV in the format of ``writer``, or may not be read.
+        BadFileError: it is not of the format of ``writer``, or may not be read.
     """
     before = identity(path)
     try:
@@ -51,6 +46,8 @@ def differences(source: FilesInput, landed: Manifest) -> Iterator[str]:
     """What differs between files and a batch, found with as little reading as each answer needs."""
     if source.format != landed.format:
         yield "the format options of the spec"
+    elif source.columns and any(part.columns != source.columns for part in landed.parts):
+        yield "the columns of the spec"
     for path, part in zip_longest(source.paths, landed.parts):
         if part is None:
             yield f"{path.name}: new"
@@ -64,8 +61,8 @@ def _difference(path: Any, part: Part) -> str:
     if not path.exists():
         return "gone"
     size = path.stat().st_size
-    if is_gzip(path) != part.gzipped:
-        return "compressed" if is_gzip(path) else "not compressed any more"
+    if (compression := compression_of(path.name)) != part.compression:
+        return f"compressed by {compression}" if compression else "not compressed any more"
     if size != part.bytes:
         return f"{size} bytes, in the batch {part.bytes}"
     digest = hashlib.sha256()

@@ -107,7 +107,10 @@ class AtomicLandOperator(PartitionOperator):
         if isinstance(source, Files):
             pattern = self._rendered("source.path", source.path, assignment, context)
             return find_files(
-                pattern, open_path=lambda text: storage_path(text, source.conn_id), format=source.csv.value()
+                pattern,
+                open_path=lambda text: storage_path(text, source.conn_id),
+                format=source.value(),
+                columns=source.file_columns(spec.column_names),
             )
         binds = {
             "start": partition.start,

@@ -29,7 +29,7 @@ class StageMergeOperator(PartitionOperator):
     :param columns: Columns, to create the table from; optional when it exists.
     :param partition_by: How the table's time axis is cut: ``{"column": "order_date", "grain": "day"}``.
     :param event_time: Column that says when a row happened.
-    :param on_schema_change: ``fail`` (default) or ``ignore`` columns that the table lacks.
+    :param on_schema_change: ``fail`` (default), ``ignore``, ``append_new_columns`` or ``sync_all_columns``.
     :param on_empty: ``fail`` (default) or ``skip`` when nothing has landed.
     :param lock_timeout: Seconds to wait for another run of the same table or partition, default 300.
     :param statement_timeout: Seconds one statement may run; default: the server's setting.

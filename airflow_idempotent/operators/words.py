@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from airflow_idempotent.errors import ArgumentsError
 from airflow_idempotent.spec.load import LoadSpec, Problem
 from airflow_idempotent.spec.loader import problems_of
-from airflow_idempotent.spec.source import Source
+from airflow_idempotent.spec.source import Files, Source
 
 SpecT = TypeVar("SpecT", bound=LoadSpec)
 
@@ -26,6 +26,11 @@ class LandSpec(LookSpec):
     """What it takes to land a partition."""
 
     source: Source
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if isinstance(self.source, Files):
+            yield from self.source.problems(self.column_names)
 
 
 def spec_of(model: type[SpecT], words: Mapping[str, Any], *, task: str) -> SpecT:

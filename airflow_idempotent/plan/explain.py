@@ -139,10 +139,20 @@ def _partitions(spec: TableSpec) -> str:
 def _source(spec: TableSpec) -> str:
     source = spec.source
     if isinstance(source, Files):
-        csv = source.csv
-        form = f"{source.format}, {csv.encoding}, delimiter {csv.delimiter!r}, NULL is unquoted {csv.null!r}"
-        return f"Files {source.path} ({form})."
+        return f"Files {source.path} ({_format(source)})."
     return f"A query over connection {source.conn_id}: {' '.join(source.sql.split())}"
+
+
+def _format(source: Files) -> str:
+    csv = source.csv
+    match source.format:
+        case "csv":
+            header = "" if csv.header else ", no header"
+            return f"csv, {csv.encoding}, delimiter {csv.delimiter!r}, NULL is unquoted {csv.null!r}{header}"
+        case "jsonl":
+            return "jsonl, one JSON object a line; a key that is missing or null is NULL"
+        case "parquet":
+            return "parquet, nothing is rounded; nested values become JSON, or arrays where the column is one"
 
 
 def _landing(spec: TableSpec) -> str:
@@ -151,7 +161,10 @@ def _landing(spec: TableSpec) -> str:
     folder = batch_folder(spec.table, first.key, batch_id(first.compact, 1))
     changed = {"new_batch": "lands as the next batch", "fail": "is refused"}[spec.landing.on_source_change]
     kept = f"the newest {spec.landing.keep_batches} stay"
-    return f"{root}/{folder}/part-00000.csv, and _manifest.json as the commit point. Other content {changed}; {kept}."
+    kind = spec.source.format if isinstance(spec.source, Files) else "csv"
+    return (
+        f"{root}/{folder}/part-00000.{kind}, and _manifest.json as the commit point. Other content {changed}; {kept}."
+    )
 
 
 def _target(spec: TableSpec) -> str:
@@ -214,6 +227,8 @@ _EMPTY = {
     "publish_empty": "No file, or one without rows, is a batch without rows; its checks are not evaluated.",
 }
 _SCHEMA = {
-    "fail": "Columns of the batch that the target lacks refuse it, with the columns there are.",
-    "ignore": "Columns of the batch that the target lacks are left out.",
+    "fail": "Columns that the target lacks, or has with another type, refuse the batch, with the columns there are.",
+    "ignore": "Columns of the batch that the target lacks are left out. Types stay the table's.",
+    "append_new_columns": "Columns that the target lacks are added as 'columns' say, else as text. Types stay.",
+    "sync_all_columns": "The target gets the spec's columns: new ones are added, others dropped, types only widened.",
 }

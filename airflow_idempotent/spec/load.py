@@ -100,8 +100,10 @@ class LoadSpec(Model):
         default_factory=Merge, description="How rows get in: its name, or a mapping with its options."
     )
     landing: Landing = Field(default_factory=Landing, description="Where batches are kept as they came.")
-    on_schema_change: Literal["fail", "ignore"] = Field(
-        "fail", description="When the batch has columns that the target lacks."
+    on_schema_change: Literal["fail", "ignore", "append_new_columns", "sync_all_columns"] = Field(
+        "fail",
+        description="When the columns of batch, spec and target differ: append_new_columns adds what the target lacks; "
+        "sync_all_columns makes it as 'columns' say, and drops others; a type is only ever widened.",
     )
     on_empty: Literal["fail", "skip", "publish_empty"] = Field(
         "fail", description="When a partition has no input, or no rows."
@@ -150,6 +152,8 @@ class LoadSpec(Model):
                 yield path, f"column {name!r} is named twice"
         yield from self.strategy.problems(self.unique_key, self.version)
         yield from self._unknown_columns()
+        if self.on_schema_change == "sync_all_columns" and not self.columns:
+            yield "columns", "required by 'on_schema_change: sync_all_columns': which columns shall the table have?"
         if self.partition_by.declarative and not self.partition_by.column:
             yield "partition_by.column", "required by declarative: which column cuts the table?"
         elif self.partition_by.declarative and self.partition_by.column not in self.unique_key:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from airflow_idempotent.core.manifest import CsvFormat
+from airflow_idempotent.core.manifest import CsvFormat, Format, JsonlFormat, ParquetFormat
 
 
 class Model(BaseModel):
@@ -23,8 +24,13 @@ class CsvOptions(Model):
     null: str = Field("", description="Unquoted text that means NULL; a quoted one is plain text.")
     encoding: str = Field("utf-8", description="Encoding of the files, e.g. utf-8, latin1, windows-1252.")
 
+    header: bool = Field(True, description="Whether the first record names the columns.")
+    columns: tuple[str, ...] = Field(
+        (), description="Names of the columns in the order of the file, with header: false; default: those of the spec."
+    )
+
     def value(self) -> CsvFormat:
-        return CsvFormat(self.delimiter, self.quote, self.null, self.encoding)
+        return CsvFormat(self.delimiter, self.quote, self.null, self.encoding, self.header)
 
 
 class Files(Model):
@@ -32,12 +38,43 @@ class Files(Model):
 
     kind: Literal["files"] = "files"
     path: str = Field(min_length=1, description="Path or glob, local or any object store URL; a template.")
-    format: Literal["csv"] = Field("csv", description="csv, plain or gzip (by the name's ending).")
-    csv: CsvOptions = Field(default_factory=CsvOptions, description="CSV dialect.")
+    format: Literal["csv", "jsonl", "parquet"] = Field(
+        "csv",
+        description="What the files are; each plain, or .gz or .zst by its name. How values are read: how-to/formats.",
+    )
+    csv: CsvOptions = Field(default_factory=CsvOptions, description="CSV dialect; only for format: csv.")
     conn_id: str | None = Field(None, description="Airflow connection of the object store.")
 
     def __init__(self, path: str | None = None, /, **values: Any) -> None:
         super().__init__(**({"path": path} | values if path is not None else values))
+
+    def value(self) -> Format:
+        """How the files are read."""
+        match self.format:
+            case "csv":
+                return self.csv.value()
+            case "jsonl":
+                return JsonlFormat()
+            case "parquet":
+                return ParquetFormat()
+
+    def file_columns(self, spec_columns: tuple[str, ...]) -> tuple[str, ...]:
+        """The columns of files that do not name them, in their order; empty for all others."""
+        return () if self.format != "csv" or self.csv.header else self.csv.columns or spec_columns
+
+    def problems(self, spec_columns: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+        """What no single option can tell: (path, text)."""
+        if self.format != "csv" and self.csv.model_fields_set:
+            yield "source.csv", f"means nothing with format: {self.format}"
+        elif self.csv.header and self.csv.columns:
+            yield "source.csv.columns", "the header names the columns; write header: false where there is none"
+        elif not self.csv.header and not self.file_columns(spec_columns):
+            yield (
+                "source.csv.columns",
+                "required by header: false where the spec has no columns: what does the file hold?",
+            )
+        elif twice := sorted({name for name in self.csv.columns if self.csv.columns.count(name) > 1}):
+            yield "source.csv.columns", f"column {twice[0]!r} is named twice"
 
 
 class Query(Model):

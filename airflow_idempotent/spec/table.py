@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 
 from airflow_idempotent.core.partition import Grain, Partition
 from airflow_idempotent.spec.load import LoadSpec, Problem
-from airflow_idempotent.spec.source import Model, Source
+from airflow_idempotent.spec.source import Files, Model, Source
 
 PRESETS = {
     "@hourly": ("0 * * * *", Grain.HOUR),
@@ -73,6 +73,8 @@ class TableSpec(LoadSpec):
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
+        if isinstance(self.source, Files):
+            yield from self.source.problems(self.column_names)
         if self.schedule and self.schedule.startswith("@") and self.schedule not in PRESETS:
             yield (
                 "schedule",

@@ -14,6 +14,7 @@ from airflow_idempotent.core.actions import (
     CreateStaging,
     CreateTarget,
     Deduplicate,
+    DropColumns,
     EnsureChild,
     EnsureTombstones,
     InspectBatch,
@@ -23,20 +24,26 @@ from airflow_idempotent.core.actions import (
     ResolveChanges,
     RunChecks,
     UpsertRows,
+    WidenColumns,
 )
 from airflow_idempotent.core.actions.changes import ChangeAction
 from airflow_idempotent.core.columns import TableShape
+from airflow_idempotent.core.manifest import copied_as
 from airflow_idempotent.sql import changes, checks, create, events, keeping, measure, merge, tombstones
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
 
-def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
+def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:  # noqa: C901, one case per action
     """The statements an action stands for, in order. ``target`` is the table they are meant for."""
     match action:
         case CreateTarget():
             return create.create_target(action)
         case AddColumns():
             return create.add_columns(action)
+        case DropColumns():
+            return create.drop_columns(action)
+        case WidenColumns():
+            return create.widen_columns(action)
         case EnsureChild():
             return create.ensure_child(action)
         case CreateStaging():
@@ -89,7 +96,7 @@ def create_staging(action: CreateStaging, target: TableShape) -> Statement:
 
 def copy_batch(action: CopyBatch) -> Statement:
     """COPY by column names in the order of the part's header; the server skips the header and decodes."""
-    form = action.format
+    form = copied_as(action.format)
     options = {
         "FORMAT": exp.var("csv"),
         "HEADER": exp.true() if form.header else exp.false(),

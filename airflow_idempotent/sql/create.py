@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from airflow_idempotent.core.actions import AddColumns, CreateTarget, EnsureChild
+from airflow_idempotent.core.actions import AddColumns, CreateTarget, DropColumns, EnsureChild, WidenColumns
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.sql.dialects.postgres import AttachPartition
-from airflow_idempotent.sql.statement import Statement, data_type, quoted, statement, table
+from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, setting, statement, table
+
+# Readers queue behind an ALTER TABLE that waits: it must not wait for long.
+_SHORT_WAIT = setting("lock_timeout", "2s")
 
 
 def create_target(action: CreateTarget) -> tuple[Statement, ...]:
@@ -39,7 +42,7 @@ def create_target(action: CreateTarget) -> tuple[Statement, ...]:
 def add_columns(action: AddColumns) -> tuple[Statement, ...]:
     """ALTER TABLE ADD COLUMN IF NOT EXISTS, one statement each."""
     defaults = dict(action.defaults)
-    found = []
+    found = [_SHORT_WAIT]
     for item in action.columns:
         constraints: list[exp.Expr] = []
         if item.name in defaults:
@@ -47,11 +50,26 @@ def add_columns(action: AddColumns) -> tuple[Statement, ...]:
             constraints.append(exp.ColumnConstraint(kind=default))
         if not item.nullable:
             constraints.append(exp.ColumnConstraint(kind=exp.NotNullColumnConstraint()))
-        column = exp.ColumnDef(
-            this=quoted(item.name), kind=data_type(item.data_type), constraints=constraints, exists=True
-        )
-        found.append(statement(exp.Alter(this=table(action.target), kind="TABLE", actions=[column])))
+        kind = data_type(item.data_type)
+        added = exp.ColumnDef(this=quoted(item.name), kind=kind, constraints=constraints, exists=True)
+        found.append(_alter(action.target, added))
     return tuple(found)
+
+
+def drop_columns(action: DropColumns) -> tuple[Statement, ...]:
+    """ALTER TABLE DROP COLUMN IF EXISTS, one statement each."""
+    dropped = (exp.Drop(tables=[column(name)], kind="COLUMN", exists=True) for name in action.columns)
+    return (_SHORT_WAIT, *(_alter(action.target, item) for item in dropped))
+
+
+def widen_columns(action: WidenColumns) -> tuple[Statement, ...]:
+    """ALTER TABLE ALTER COLUMN TYPE, one statement each."""
+    changed = (exp.AlterColumn(this=column(item.name), dtype=data_type(item.new)) for item in action.columns)
+    return (_SHORT_WAIT, *(_alter(action.target, item) for item in changed))
+
+
+def _alter(target: Relation, change: exp.Expr) -> Statement:
+    return statement(exp.Alter(this=table(target), kind="TABLE", actions=[change]))
 
 
 def ensure_child(action: EnsureChild) -> tuple[Statement, ...]:

@@ -12,7 +12,14 @@ from typing import Any
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSkipException, Asset, ObjectStoragePath
 
-from airflow_idempotent import AtomicLandOperator, Files, Query, StageMergeOperator, ValidatePartitionOperator
+from airflow_idempotent import (
+    AtomicLandOperator,
+    DeduplicateTableOperator,
+    Files,
+    Query,
+    StageMergeOperator,
+    ValidatePartitionOperator,
+)
 from airflow_idempotent.errors import SourceMissingError, StatementTimeoutError
 from airflow_idempotent.operators.plan import PlanOperator
 from airflow_idempotent.spec.loader import load_mapping
@@ -419,3 +426,55 @@ def test_a_killed_task_cancels_its_query(inbox: Path, warehouse: Any) -> None:
 def waiting_for_a_lock(warehouse: Any) -> bool:
     warehouse.execute("select count(*) from pg_locks where not granted")
     return bool(warehouse.fetchone()[0])
+
+
+# --- duplicates --------------------------------------------------------------------------------------
+
+
+def dedupe(**words: Any) -> DeduplicateTableOperator:
+    return DeduplicateTableOperator(task_id="dedupe", **(WAREHOUSE | {"unique_key": ["order_id"]} | words))
+
+
+def test_duplicates_are_counted_then_removed_and_then_there_are_none(warehouse: Any) -> None:
+    warehouse.execute(
+        "create table orders as select g % 3 as order_id, g as amount, 'n' || g as note from generate_series(1, 9) g"
+    )
+
+    counted = dedupe(version="amount", dry_run=True).execute(context())
+    removed = dedupe(version=["amount"], chunk_rows=2).execute(context(None))
+    again = dedupe(version=["amount"]).execute(context())
+
+    assert (counted["duplicates"], counted["removed"], counted["dry_run"]) == (6, 0, True)
+    assert (removed["rows"], removed["repeated_keys"], removed["removed"], removed["chunks"]) == (9, 3, 6, 3)
+    assert (again["duplicates"], again["removed"]) == (0, 0)
+    assert again["index_advice"] == 'CREATE UNIQUE INDEX CONCURRENTLY ON "public"."orders"("order_id")'
+    assert rows(warehouse) == [(0, 9, "n9"), (1, 7, "n7"), (2, 8, "n8")]
+    assert json.loads(json.dumps(removed)) == removed
+
+
+def test_words_of_deduplication_may_be_templates(warehouse: Any) -> None:
+    warehouse.execute(
+        "create table orders as select 1 as order_id, g as amount, '' as note from generate_series(1, 3) g"
+    )
+    run = context(params={"table": "orders", "version": "amount"})
+    operator = dedupe(table="{{ params.table }}", version=["{{ params.version }}"], chunk_rows="{{ 1 + 1 }}")
+
+    operator.render_template_fields(run)
+
+    assert operator.execute(run)["removed"] == 2
+    assert rows(warehouse) == [(1, 3, "")]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"unique_key": []}, "unique_key is empty"),
+        ({"table": "a.b.c"}, "'a.b.c' is not a table name"),
+        ({"chunk_rows": 0}, "chunk_rows is 0"),
+        ({"chunk_rows": "many"}, "many"),
+        ({"table": "nowhere"}, "there is no such table"),
+    ],
+)
+def test_what_no_retry_can_help_fails_the_deduplication_at_once(warehouse: Any, words: Any, said: str) -> None:
+    with pytest.raises(AirflowFailException, match=said):
+        dedupe(**words).execute(context())

@@ -35,7 +35,6 @@ NOT_YET: dict[str, str] = {
 LEFT_OUT: dict[str, str] = {
     "I02": "swap: issue 5",
     "T04": "check max: issue 4",
-    "G01": "on_drift add: issue 3",
     "V01": "check min, sum, fresh: issue 4",
 }
 """Run without these steps or checks."""

@@ -22,11 +22,14 @@ LATER = {
     "insert_overwrite": "strategy insert_overwrite: issue 3",
     "delete_insert": "strategy delete_insert: issue 3",
     "snapshot_replace": "strategy snapshot_replace: issue 3",
-    "add": "on_drift add: issue 3",
-    "widen": "on_drift widen: issue 3",
 }
 CHECKS_LATER = "issue 4"
-ON_DRIFT = {"fail": "fail", "ignore": "ignore"}
+ON_DRIFT = {
+    "fail": "fail",
+    "ignore": "ignore",
+    "add": "append_new_columns",
+    "widen": "sync_all_columns",
+}
 _BOUNDS = {"min_rows": "min", "max_rows": "max"}
 """Words for bounds of the number of rows."""
 

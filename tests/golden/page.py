@@ -15,8 +15,9 @@ from typing import Any, get_args
 import yaml
 from pydantic import TypeAdapter
 
-from airflow_idempotent.core.actions import Action, AddColumns, CreateTarget, EnsureChild, RunChecks
+from airflow_idempotent.core.actions import Action, AddColumns, CreateTarget, EnsureChild, RunChecks, WidenColumns
 from airflow_idempotent.core.columns import Column, TableShape
+from airflow_idempotent.core.drift import Retyped
 from airflow_idempotent.core.manifest import CsvFormat, Part
 from airflow_idempotent.core.partition import Grain
 from airflow_idempotent.core.relation import Relation
@@ -146,7 +147,7 @@ class Page:
                 values[item.name] = self._value(item.name, None, kind)
         return kind(**values)
 
-    def _value(self, name: str, value: Any, kind: type[Any]) -> Any:
+    def _value(self, name: str, value: Any, kind: type[Any]) -> Any:  # noqa: C901, one case per field
         """A field as the action takes it; None when the page leaves it to the shape."""
         match name:
             case "target":
@@ -155,6 +156,8 @@ class Page:
                 return self.shape.columns
             case "columns" if kind is AddColumns:
                 return tuple(_column(name, text) for name, text in value.items())
+            case "columns" if kind is WidenColumns:
+                return tuple(Retyped(name, *types) for name, types in value.items())
             case "defaults":
                 return tuple(value.items())
             case "columns":

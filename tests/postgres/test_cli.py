@@ -367,3 +367,45 @@ def test_render_shows_the_table_as_it_is(run, command: Command, sql: Sql, dsn: s
     assert "create_target" not in answer.out
     assert "-- Keep other writers of the table out: no index keeps its key unique." in answer.out
     assert f"-- Target: as it is in {dsn}." in answer.out
+
+
+# --- dedupe ------------------------------------------------------------------------------------------------
+
+
+def test_dedupe_counts_removes_and_then_finds_nothing(dsn: str, driver: str, command: Command, sql: Sql) -> None:
+    sql("CREATE TABLE visits AS SELECT g % 3 AS id, g AS seen FROM generate_series(1, 9) g")
+    words = ("dedupe", "visits", "--unique-key", "id", "--version", "seen")
+
+    counted, removed, again = command(*words, "--dry-run"), command(*words, "--chunk-rows", "2"), command(*words)
+
+    assert (counted.code, removed.code, again.code) == (1, 0, 0)
+    assert counted.out.startswith("public.visits: 6 duplicates of 3 keys would be removed, 9 rows looked at;")
+    assert removed.out.startswith("public.visits: 6 duplicates of 3 keys removed, 9 rows looked at;")
+    assert again.out.startswith("public.visits: no key is there twice, 3 rows looked at; nothing was changed.")
+    assert command(*words, "--dry-run").code == 0
+    assert command(*words, "--json").document["duplicates"] == 0
+    assert sorted(sql("SELECT * FROM visits")) == [(0, 9), (1, 7), (2, 8)]
+
+
+def test_dedupe_that_is_stopped_says_what_it_has_done(dsn: str, command: Command, sql: Sql) -> None:
+    sql("CREATE TABLE visits AS SELECT g AS number, g % 3 AS id, g AS seen FROM generate_series(1, 9) g")
+    sql("ALTER TABLE visits ADD PRIMARY KEY (number)")
+    sql("CREATE TABLE clicks (number int REFERENCES visits)")
+    sql("INSERT INTO clicks VALUES (2), (5)")
+
+    answer = command("dedupe", "visits", "--unique-key", "id", "--version", "seen", "--chunk-rows", "1")
+
+    assert answer.code == 1
+    said, refused, *_ = answer.err.splitlines()
+    assert said == "public.visits: 4 duplicates were removed before and stay removed."
+    assert refused.startswith("public.visits chunk 5: rows of public.clicks refer to duplicates")
+    assert len(sql("SELECT * FROM visits")) == 5
+
+
+def test_dedupe_of_what_is_not_there_is_a_wrong_usage(dsn: str, command: Command, sql: Sql) -> None:
+    sql('CREATE TABLE "Visits" (id int)')
+
+    answer = command("dedupe", "visits", "--unique-key", "id")
+
+    assert answer.code == 2
+    assert answer.err.startswith("dedupe public.visits: there is no such table; nothing was done.\nDid you mean")

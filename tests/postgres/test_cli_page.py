@@ -1,4 +1,4 @@
-"""docs/cli.md is typed again: what it shows is what the commands say."""
+"""Pages with transcripts are typed again: what they show is what the commands say."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from airflow_idempotent.testing.postgres import postgres_bin
+
 pytestmark = pytest.mark.cli
 
-PAGE = Path(__file__).parents[2] / "docs/cli.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("cli.md", "how-to/deduplicate.md")
 FILE = re.compile(r'```\w+ title="([^"]+)"\n(.*?)```', re.DOTALL)
 CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 # What differs from run to run, and what stands for it on the page.
@@ -24,18 +27,28 @@ VOLATILE = (
 )
 
 
+@pytest.fixture(params=PAGES)
+def page(request: pytest.FixtureRequest) -> Path:
+    return DOCS / request.param
+
+
 @pytest.fixture
-def shell(tmp_path: Path, database: str):
-    for name, text in FILE.findall(PAGE.read_text(encoding="utf-8")):
+def shell(page: Path, tmp_path: Path, database: str):
+    for name, text in FILE.findall(page.read_text(encoding="utf-8")):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    program = tmp_path / "bin/airflow-idempotent"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m airflow_idempotent "$@"\n')
-    program.chmod(0o755)
+    programs = {
+        "airflow-idempotent": f'{sys.executable} -m airflow_idempotent "$@"',
+        "psql": f'{postgres_bin() / "psql"} --no-psqlrc "$AIRFLOW_IDEMPOTENT_DSN" "$@"',
+    }
+    for name, command in programs.items():
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\nexec {command}\n")
+        program.chmod(0o755)
     root = str(Path(__file__).parents[2])
     environment = os.environ | {"AIRFLOW_IDEMPOTENT_DSN": database, "PYTHONPATH": root}
-    environment["PATH"] = f"{program.parent}:{environment['PATH']}"
+    environment["PATH"] = f"{tmp_path / 'bin'}:{environment['PATH']}"
 
     def run(line: str) -> str:
         done = subprocess.run(
@@ -63,15 +76,15 @@ def typed(console: str) -> Iterator[str]:
     yield from (line.removeprefix("$ ") for line in console.splitlines() if line.startswith("$ "))
 
 
-def test_the_page_shows_what_the_commands_say(shell, request: pytest.FixtureRequest) -> None:
+def test_the_page_shows_what_the_commands_say(page: Path, shell, request: pytest.FixtureRequest) -> None:
     def again(found: re.Match[str]) -> str:
         answers = ((line, shell(line)) for line in typed(found[0]))
         return "".join(f"$ {line}\n" + (f"{answer}\n" if answer else "") for line, answer in answers)
 
-    text = PAGE.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     expected = CONSOLE.sub(again, text)
     if request.config.getoption("--update-golden"):
-        PAGE.write_text(expected, encoding="utf-8")
+        page.write_text(expected, encoding="utf-8")
         return
 
     assert text == expected, "if meant: pytest tests/postgres/test_cli_page.py --update-golden"

@@ -9,13 +9,15 @@ from airflow_idempotent.core.actions.changes import (
     KeepUnchanged,
     ResolveChanges,
 )
-from airflow_idempotent.core.actions.making import AddColumns, CreateTarget, EnsureChild
+from airflow_idempotent.core.actions.making import AddColumns, CreateTarget, DropColumns, EnsureChild, WidenColumns
 from airflow_idempotent.core.actions.staging import CopyBatch, CreateStaging, Deduplicate, InspectBatch, RunChecks
 from airflow_idempotent.core.actions.writing import MeasurePartition, UpsertRows
 
 Action = (
     CreateTarget
     | AddColumns
+    | DropColumns
+    | WidenColumns
     | EnsureChild
     | CreateStaging
     | CopyBatch
@@ -42,6 +44,7 @@ __all__ = [
     "CreateStaging",
     "CreateTarget",
     "Deduplicate",
+    "DropColumns",
     "EnsureChild",
     "EnsureTombstones",
     "InspectBatch",
@@ -52,4 +55,5 @@ __all__ = [
     "RunChecks",
     "Superseding",
     "UpsertRows",
+    "WidenColumns",
 ]

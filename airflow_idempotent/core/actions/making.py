@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from airflow_idempotent.core.columns import Column
+from airflow_idempotent.core.drift import Retyped
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import MAX_IDENTIFIER_BYTES, Relation, short_name
 
@@ -36,6 +37,30 @@ class AddColumns:
     target: Relation
     columns: tuple[Column, ...]
     defaults: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumns:
+    """Drop columns that the spec no longer has, and their values with them.
+
+    A column that something depends on, like a view, is left alone: PostgreSQL refuses. Idempotent because
+    a column that is gone already is passed over.
+    """
+
+    target: Relation
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WidenColumns:
+    """Give columns a wider type, in which every value stays the same.
+
+    Rows keep their values; a type that would lose any is never asked for. Idempotent because a
+    column that has the type already is left alone.
+    """
+
+    target: Relation
+    columns: tuple[Retyped, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_idempotent.core.columns import Column
-from airflow_idempotent.core.manifest import CsvFormat, Part
+from airflow_idempotent.core.manifest import Format, Part
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import Relation
 
@@ -30,7 +30,9 @@ class CreateStaging:
 
 @dataclass(frozen=True, slots=True)
 class CopyBatch:
-    """Stream the bytes of one part into ``staging``, matching columns by the names in its header.
+    """Stream the rows of one part into ``staging``, matching columns by name.
+
+    A CSV goes as it is; JSON Lines and Parquet are turned into CSV on the way, a chunk at a time.
 
     The target is left alone. Idempotent because staging is new in every attempt; the rows and the
     checksum of the part are compared with the manifest, or the step is aborted.
@@ -38,7 +40,7 @@ class CopyBatch:
 
     staging: str
     part: Part
-    format: CsvFormat
+    format: Format
 
 
 @dataclass(frozen=True, slots=True)

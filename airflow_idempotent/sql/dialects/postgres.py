@@ -20,6 +20,12 @@ class AttachPartition(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "child": True, "start": True, "end": True}
 
 
+class LockTable(exp.Expression):
+    """``LOCK TABLE this IN mode MODE``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "mode": True}
+
+
 def _attach(self: Any, node: AttachPartition) -> str:
     parent, child, start, end = (self.sql(node, part) for part in ("this", "child", "start", "end"))
     return f"ALTER TABLE {parent} ATTACH PARTITION {child} FOR VALUES FROM ({start}) TO ({end})"
@@ -32,6 +38,7 @@ class Warehouse(Postgres):
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **Postgres.Generator.TRANSFORMS,
             AttachPartition: _attach,
+            LockTable: lambda self, node: f"LOCK TABLE {self.sql(node, 'this')} IN {node.args['mode']} MODE",
             OnCommitDrop: lambda self, node: "ON COMMIT DROP",
         }
         PROPERTIES_LOCATION: ClassVar[dict[Any, Any]] = {

@@ -10,6 +10,9 @@
 --   "Größe": numeric(5,2)
 -- defaults: {_idem_deleted: "false"}
 
+-- binds: name = lock_timeout, value = 2s
+SELECT set_config(%(name)s, %(value)s, true);
+
 ALTER TABLE "public"."orders"
 ADD COLUMN IF NOT EXISTS "_idem_deleted" BOOLEAN DEFAULT false NOT NULL;
 

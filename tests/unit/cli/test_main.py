@@ -22,10 +22,24 @@ DATABASE |= {"SourceQueryError", "StatementTimeoutError", "UnreachableError"}
 USAGE = {"ArgumentsError", "DuplicateTableError", "NoPartitionError", "OutOfRangeError", "ParamsError", "RangeError"}
 USAGE |= {"SpecError", "TargetMissingError", "UsageError"}
 FINDINGS = {
-    "BadFileError", "BadRowError", "BatchDamagedError", "ConstraintError", "FileChangingError", "GateClosedError",
-    "ManifestError", "NullKeyError", "OutsidePartitionError", "PrecisionError", "RepeatedKeyError", "SchemaDriftError",
-    "SourceChangedError", "SourceMissingError", "SpecChangedError",
-}  # fmt: skip
+    "BadFileError",
+    "BadRowError",
+    "BatchDamagedError",
+    "ConstraintError",
+    "ExtraMissingError",
+    "FileChangingError",
+    "GateClosedError",
+    "ManifestError",
+    "NullKeyError",
+    "OutsidePartitionError",
+    "PrecisionError",
+    "RepeatedKeyError",
+    "SchemaDriftError",
+    "SourceChangedError",
+    "SourceMissingError",
+    "SpecChangedError",
+    "StillReferencedError",
+}
 KINDS = [
     kind for kind in vars(errors).values()
     if isinstance(kind, type) and issubclass(kind, IdempotentError) and kind is not IdempotentError
@@ -55,6 +69,7 @@ def test_help_is_there_at_once(words: list[str]) -> None:
         ["plan", "tables/orders.yaml", "--from-date", "2025-05-01", "--to-date", "2025-05-02"],
         ["run", "tables/orders.yaml", "--partition", "2025-05-01", "--dsn", "postgresql://x@127.0.0.1:1/x"],
         ["status", "--dsn", "postgresql://x@127.0.0.1:1/x"],
+        ["dedupe", "orders", "--unique-key", "id", "--dsn", "postgresql://x@127.0.0.1:1/x"],
         ["schema"],
     ],
     ids=lambda words: words[0],

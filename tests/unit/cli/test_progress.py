@@ -30,11 +30,13 @@ def test_long_work_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: p
         bar("land", 1234, 2_500_000, 0)
         bar("stage_merge", 0, 2_000_000, 2_500_000)
         bar("validate", 0, 0, 0)
+        bar.count("removing", 1_500, 6_000)
 
     assert capsys.readouterr().err.splitlines() == [
         "a.b 2025-05-01 land: 1,234 rows, 2.5 MB",
         "a.b 2025-05-01 stage_merge: 2.0 MB of 2.5 MB (80 %)",
         "a.b 2025-05-01 validate",
+        "a.b 2025-05-01 removing: 1,500 rows of 6,000 (25 %)",
     ]
 
 

@@ -155,7 +155,7 @@ def test_rows_and_bytes_are_those_of_all_parts() -> None:
     two = replace(MANIFEST, parts=(PART, replace(PART, name="part-00001.csv.gz", rows=4, bytes=80)))
 
     assert (two.rows, two.bytes) == (7, 200)
-    assert [part.gzipped for part in two.parts] == [False, True]
+    assert [part.compression for part in two.parts] == ["", "gzip"]
 
 
 @pytest.mark.parametrize(

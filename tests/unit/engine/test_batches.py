@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+from collections.abc import Callable
 
 import pytest
+from backports import zstd
 
 from airflow_idempotent.core.manifest import CsvFormat, Part
-from airflow_idempotent.engine.batches import VerifiedReader, unreadable_column
+from airflow_idempotent.engine.batches import ByteStream, VerifiedReader, unreadable_column
 from airflow_idempotent.errors import BatchDamagedError
 
 TEXT = b'id,v\n1,"a\nb"\n2,c\n'
@@ -20,10 +22,12 @@ def part_of(raw: bytes, *, name: str = "part-00000.csv", rows: int = 2) -> Part:
 
 
 @pytest.mark.parametrize("size", [1, 3, 1 << 20])
-@pytest.mark.parametrize("zipped", [False, True])
-def test_what_is_read_is_the_content_and_is_verified(size: int, zipped: bool) -> None:
-    raw = gzip.compress(TEXT) if zipped else TEXT
-    reader = VerifiedReader(io.BytesIO(raw), part_of(raw, name="part-00000.csv.gz" if zipped else "part-00000.csv"))
+@pytest.mark.parametrize(
+    ("name", "pack"), [("p.csv", bytes), ("p.csv.gz", gzip.compress), ("p.csv.zst", zstd.compress)]
+)
+def test_what_is_read_is_the_content_and_is_verified(size: int, name: str, pack: Callable[[bytes], bytes]) -> None:
+    raw = pack(TEXT)
+    reader = VerifiedReader(io.BytesIO(raw), part_of(raw, name=name))
 
     assert b"".join(iter(lambda: reader.read(size), b"")) == TEXT
     reader.verify(2)
@@ -44,11 +48,26 @@ def test_another_number_of_records_is_refused() -> None:
 
 def test_why_a_part_could_not_be_read_is_kept() -> None:
     raw = gzip.compress(TEXT)
-    reader = VerifiedReader(io.BytesIO(raw[:-9]), part_of(raw, name="part-00000.csv.gz"))
+    stream = ByteStream(VerifiedReader(io.BytesIO(raw[:-9]), part_of(raw, name="part-00000.csv.gz")).chunks())
 
     with pytest.raises(EOFError):
-        b"".join(iter(lambda: reader.read(4), b""))
-    assert isinstance(reader.failure, EOFError)
+        b"".join(iter(lambda: stream.read(4), b""))
+    assert isinstance(stream.failure, EOFError)
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"), [("p.csv", bytes), ("p.csv.gz", gzip.compress), ("p.csv.zst", zstd.compress)]
+)
+def test_a_part_that_is_read_in_any_order_is_verified_before(name: str, pack: Callable[[bytes], bytes]) -> None:
+    raw = pack(TEXT)
+
+    with VerifiedReader(io.BytesIO(raw), part_of(raw, name=name)).whole() as file:
+        assert (file.seek(5), file.read()) == (5, TEXT[5:])
+    with (
+        pytest.raises(BatchDamagedError),
+        VerifiedReader(io.BytesIO(raw), part_of(TEXT + b"3", name=name)).whole(),
+    ):
+        pass
 
 
 @pytest.mark.parametrize(

@@ -57,11 +57,13 @@ TABLE = [
     ("description", "One row per order.", SAME),
     ("source.files.kind", NO_OTHER, NO_OTHER),
     ("source.files.path", "/outbox/*.csv", DIFFERENT),
-    ("source.files.format", NO_OTHER, NO_OTHER),
+    ("source.files.format", "jsonl", DIFFERENT),
     ("source.files.csv.delimiter", ";", DIFFERENT),
     ("source.files.csv.quote", "'", DIFFERENT),
     ("source.files.csv.null", "NULL", DIFFERENT),
     ("source.files.csv.encoding", "latin1", DIFFERENT),
+    ("source.files.csv.header", False, DIFFERENT),
+    ("source.files.csv.columns", ["order_id"], DIFFERENT),
     ("source.files.conn_id", "other", DIFFERENT),
     ("source.query.kind", NO_OTHER, NO_OTHER),
     ("source.query.sql", "SELECT * FROM o WHERE t > :start", DIFFERENT),
@@ -100,6 +102,8 @@ def test_the_fingerprint_changes_with_what_an_option_means_for_rows(option: str,
     base = QUERY if option.startswith("source.query") else FILES
     if option == "columns.0.name":
         base = base | {"unique_key": ["order_date"]}
+    if option == "source.files.csv.columns":
+        base = changed(base, ["source", "csv", "header"], False)
     before, after = TableSpec(**base), TableSpec(**changed(base, option.split("."), value))
 
     assert after != before, "the table's value is the one that the spec has already"
