@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -15,6 +15,7 @@ from airflow_idempotent.errors import DuplicateTableError, IdempotentError, Spec
 from airflow_idempotent.spec.source import KINDS
 from airflow_idempotent.spec.table import TableSpec, inherit
 from airflow_idempotent.spec.words import ALIASES, meant, ours, said
+from airflow_idempotent.strategies import STRATEGIES
 
 DEFAULTS = "defaults.yml"
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -165,7 +166,7 @@ def problems_of(error: ValidationError) -> list[tuple[str, str]]:
     """What pydantic found, as (path, text), with the words that were meant."""
     found: list[tuple[str, str]] = []
     for item in error.errors():
-        path = ".".join(str(part) for part in item["loc"])
+        path = ".".join(_told(item["loc"]))
         if item["type"] == "problems":
             found += item["ctx"]["problems"]
         elif item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
@@ -183,6 +184,12 @@ def problems_of(error: ValidationError) -> list[tuple[str, str]]:
     return found
 
 
+def _told(loc: tuple[int | str, ...]) -> list[str]:
+    """The path as the user has written it: without the kind that pydantic puts behind ``strategy``."""
+    parts = [str(part) for part in loc]
+    return [parts[0], *parts[2:]] if parts[:1] == ["strategy"] and parts[1:2] and parts[1] in STRATEGIES else parts
+
+
 def _either(names: Iterable[str]) -> str:
     return " or ".join(map(repr, names))
 
@@ -191,7 +198,8 @@ def _options(loc: tuple[int | str, ...]) -> list[str]:
     """The options that exist where an unknown one was found."""
     models: list[Any] = [TableSpec]
     for part in loc[:-1]:
-        models = [inner for model in models for inner in _inner(model, str(part))] or models
+        of_kind = [model for model in models if getattr(model, "kind", None) == part]
+        models = of_kind or [inner for model in models for inner in _inner(model, str(part))] or models
     options = [
         name
         for model in models
@@ -201,8 +209,10 @@ def _options(loc: tuple[int | str, ...]) -> list[str]:
 
 
 def _inner(model: Any, name: str) -> list[Any]:
-    field = getattr(model, "model_fields", {}).get(name)
-    return _classes(field.annotation) if field else []
+    if field := getattr(model, "model_fields", {}).get(name):
+        return _classes(field.annotation)
+    hints = get_type_hints(model) if name in getattr(model, "__dataclass_fields__", {}) else {}
+    return _classes(hints[name]) if name in hints else []
 
 
 def _classes(annotation: Any) -> list[Any]:

@@ -48,7 +48,8 @@ def json_schema() -> dict[str, Any]:
         kept = {key: value for key, value in options[name].items() if key in ("title", "description")}
         options[name] = {**kept, "anyOf": [*_DATE["anyOf"], *([{"type": "null"}] if name == "end_date" else [])]}
     strategy = options["strategy"]
-    strategy["anyOf"] = [{"enum": list(STRATEGIES)}, {"$ref": strategy.pop("$ref")}]
+    strategy["anyOf"] = [{"enum": list(STRATEGIES)}, *strategy.pop("oneOf")]
+    del strategy["discriminator"]
     for alias, name in ALIASES.items():
         options[alias] = {**options[name], "description": f"The same as {name}."}
     first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Table spec of airflow_idempotent"}

@@ -114,12 +114,30 @@ class Cdc(Strategy):
         """Always: a deletion writes where an insert of the same key does not look, so no index stops the two."""
         return True
 
+    def says(self, target: Relation, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Mapping[str, str]:
+        age = f"for {self.tombstone_ttl}" if self.tombstone_ttl else "for ever"
+        side = tombstones_of(target, unique_key, version)
+        kept = f"The version of each deletion is kept in {side} {age}"
+        partial = "; for events that leave values out that holds of events in order only" if self._is_partial else ""
+        return {
+            "conflict": f"{', '.join(version)}: the greatest wins, NULL is lowest; at equal versions a row wins over a "
+            "deletion, and of two rows the one with the greater content, so that the order of loading never matters.",
+            "re-run": "The same source gives the same batch, and loading it again writes nothing (0 inserted, updated, "
+            "deleted), no tombstone either. Other keys are left alone.",
+            "late data": f"Events may come in any order{partial}: one that is older than the row of its key, or than "
+            f"its deletion, is stale. {kept}.",
+        }
+
+    @property
+    def _is_partial(self) -> bool:
+        return self.unchanged_column is not None or self.unchanged_value is not None
+
     def made(self, target: Relation, unique_key: tuple[str, ...], version: tuple[str, ...]) -> tuple[Action, ...]:
         tombstones = tombstones_of(target, unique_key, version)
         return (EnsureTombstones(target, tombstones, unique_key, version, self.tombstone_ttl is not None),)
 
     def prepare(self, staged: Staged) -> tuple[Action, ...]:
-        events = self._events(staged)
+        events = self.events_of(staged)
         found: list[Action] = [
             InspectChanges(events),
             ResolveChanges(events, staged.winners, self.checked_rows(staged)),
@@ -132,7 +150,7 @@ class Cdc(Strategy):
         return f"{staged.winners}_rows"
 
     def write(self, staged: Staged) -> tuple[Action, ...]:
-        events = self._events(staged)
+        events = self.events_of(staged)
         resolved = staged.deduplicated or self.is_soft or events.are_partial
         before: tuple[Action, ...] = ()
         if not staged.deduplicated:
@@ -142,7 +160,8 @@ class Cdc(Strategy):
         names = (staged.target, events, staged.winners, differing)
         return (*before, ApplyChanges(*names, resolved=resolved, ttl=self.tombstone_ttl, within=within))
 
-    def _events(self, staged: Staged) -> Events:
+    def events_of(self, staged: Staged) -> Events:
+        """The rows of a batch, as the actions read them."""
         return Events(
             staging=staged.staging,
             columns=staged.columns,

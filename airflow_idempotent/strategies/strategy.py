@@ -62,6 +62,10 @@ class Strategy:
         """Whether other writers of the whole table must be kept out, since no index would stop them."""
         return not target.is_unique(unique_key)
 
+    def says(self, target: Relation, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Mapping[str, str]:
+        """What ``explain`` says of it where the general sentence would not be true: topic to text."""
+        return {}
+
     def made(self, target: Relation, unique_key: tuple[str, ...], version: tuple[str, ...]) -> tuple[Action, ...]:
         """What must exist beside the target before a batch is loaded."""
         return ()

@@ -16,6 +16,9 @@ from airflow_idempotent.core.actions import (
     CreateTarget,
     Deduplicate,
     EnsureChild,
+    EnsureTombstones,
+    KeepUnchanged,
+    ResolveChanges,
 )
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.sql.compiler import compile_action
@@ -88,7 +91,18 @@ def prepare(page: Page, session: Session) -> None:
     columns = page.shape.names
     extra = page.strategy.batch_only() if page.strategy else ()
     session.execute(compile_action(CreateStaging(page.relation, STAGING, columns, extra=extra), page.shape)[0])
-    if Deduplicate not in kinds:
+    if (
+        beside := page.strategy.made(page.relation, page.staged.unique_key, page.staged.version)
+        if page.strategy
+        else ()
+    ):
+        session.execute(Statement("CREATE SCHEMA IF NOT EXISTS airflow_idempotent"))
+        for made in compile_action(beside[0], page.shape) if EnsureTombstones not in kinds else ():
+            session.execute(made)
+    if KeepUnchanged in kinds and ResolveChanges not in kinds:
+        for made in compile_action(ResolveChanges(page.actions[0].events, WINNERS, "rows"), page.shape):
+            session.execute(made)
+    elif not kinds & {Deduplicate, ResolveChanges}:
         winners = Deduplicate(STAGING, WINNERS, columns, columns[:1])
         session.execute(compile_action(winners, page.shape)[0])
 
