@@ -24,7 +24,7 @@ class StageMergeOperator(PartitionOperator):
     :param conn_id: Airflow connection of the PostgreSQL that holds the table.
     :param unique_key: Columns that tell which row is which.
     :param version: Columns that order two rows of one key; the greatest wins.
-    :param strategy: How rows get in: ``merge``.
+    :param strategy: How rows get in: ``merge`` or ``cdc``, or a mapping with options: ``{"kind": "cdc", …}``.
     :param checks: What must hold, as in a spec file: ``[{"unique": ["order_id"]}, {"row_count": {"min": 1}}]``.
     :param columns: Columns, to create the table from; optional when it exists.
     :param partition_by: How the table's time axis is cut: ``{"column": "order_date", "grain": "day"}``.

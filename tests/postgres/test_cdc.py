@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -440,3 +443,37 @@ def test_two_writers_with_the_same_keys_end_in_the_same_rows(warehouse: Warehous
 
     greatest = dict.fromkeys(range(20), (5, 1))
     assert rows(warehouse, "id, ver, seq") == [(k, *v) for k, v in greatest.items() if (5 + k + 1) % 3]
+
+
+# --- the example of the guide -----------------------------------------------------------------------------------------
+
+GUIDE = (Path(__file__).parents[2] / "docs/how-to/cdc.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r'```csv title="(.+?)"\n(.+?)```', GUIDE, re.DOTALL))
+EFFECTS = re.findall(r"^\| (\w+\.csv)(?: again)? \| ((?:\d+ \| )+\d+) \|$", GUIDE, re.MULTILINE)
+
+
+def example(warehouse: Warehouse) -> LoadSpec:
+    made(warehouse, "order_id int PRIMARY KEY, status text, commit_version int")
+    return spec_of(unique_key=["order_id"], version=["commit_version"])
+
+
+def test_the_example_of_the_guide_counts_what_it_says(warehouse: Warehouse) -> None:
+    spec = example(warehouse)
+    revisions = {name: number for number, name in enumerate(FILES, start=1)}
+
+    for name, counts in EFFECTS:
+        found = warehouse.load(spec, FILES[name], revision=revisions[name]).effects
+        assert " | ".join(str(count) for word, count in found.as_dict().items() if word != "rejected") == counts
+
+    assert len(EFFECTS) == 5
+    assert warehouse.sql("SELECT * FROM t") == [(1, "shipped", 40)]
+
+
+@pytest.mark.parametrize("order", list(permutations(FILES)), ids=" ".join)
+def test_the_example_of_the_guide_ends_alike_in_every_order(warehouse: Warehouse, order: tuple[str, ...]) -> None:
+    spec = example(warehouse)
+
+    for number, name in enumerate((*order, *order), start=1):
+        warehouse.load(spec, FILES[name], revision=number)
+
+    assert warehouse.sql("SELECT * FROM t") == [(1, "shipped", 40)]

@@ -39,6 +39,8 @@ FINDINGS = {
     "SourceMissingError",
     "SpecChangedError",
     "StillReferencedError",
+    "UnknownOpError",
+    "UnknownValueError",
 }
 KINDS = [
     kind for kind in vars(errors).values()
