@@ -21,6 +21,6 @@ def index_advice(spec: LoadSpec, target: TableShape) -> str:
     ):
         return ""
     return (
-        f"no unique index on {', '.join(key)}: loads of the table wait for each other, and nobody else may write to it; "
+        f"no unique index on {', '.join(key)}: loads of the table wait for each other, nobody else may write to it; "
         f"better is {unique_index(target.relation, key)}"
     )
