@@ -33,7 +33,7 @@ class Tried:
     shares_keys: bool = True
 
     def spec(self, table: str = "t", **words: Any) -> LoadSpec:
-        return LoadSpec(table=table, lock_timeout=60, **(dict(self.words) | words))
+        return LoadSpec(table=table, **{"lock_timeout": 60, **self.words, **words})
 
     def ddl(self, columns: str = "v text", *, table: str = "t", base: str = BASE, key: str = "PRIMARY KEY") -> str:
         """CREATE TABLE with a unique index on the row key, where the strategy has one."""
