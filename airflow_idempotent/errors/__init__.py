@@ -29,6 +29,7 @@ from airflow_idempotent.errors.landing import (
 from airflow_idempotent.errors.loading import (
     BadRowError,
     ConstraintError,
+    EventTimeMissingError,
     GateClosedError,
     NullKeyError,
     OutsidePartitionError,
@@ -37,7 +38,9 @@ from airflow_idempotent.errors.loading import (
     SchemaDriftError,
     StillReferencedError,
     TargetMissingError,
+    TooManyRejectedError,
 )
+from airflow_idempotent.errors.proofs import LawBrokenError
 from airflow_idempotent.errors.replacing import (
     EmptySnapshotError,
     KeyElsewhereError,
@@ -47,6 +50,7 @@ from airflow_idempotent.errors.replacing import (
     RowsChangedError,
 )
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
+from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFailedError, TransformError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
 
 __all__ = [
@@ -59,11 +63,13 @@ __all__ = [
     "DatabaseError",
     "DuplicateTableError",
     "EmptySnapshotError",
+    "EventTimeMissingError",
     "ExtraMissingError",
     "FileChangingError",
     "GateClosedError",
     "IdempotentError",
     "KeyElsewhereError",
+    "LawBrokenError",
     "LockTimeoutError",
     "ManifestError",
     "NoChildTableError",
@@ -74,6 +80,8 @@ __all__ = [
     "OutsidePartitionError",
     "ParamsError",
     "PrecisionError",
+    "PythonSourceError",
+    "PythonSourceFailedError",
     "RangeError",
     "RepeatedInBatchError",
     "RepeatedKeyError",
@@ -89,6 +97,8 @@ __all__ = [
     "StatementTimeoutError",
     "StillReferencedError",
     "TargetMissingError",
+    "TooManyRejectedError",
+    "TransformError",
     "UnreachableError",
     "UsageError",
     "facts",

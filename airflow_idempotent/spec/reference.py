@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from enum import Enum
 from types import UnionType
@@ -15,8 +15,10 @@ from pydantic.fields import FieldInfo
 from airflow_idempotent.checks import ALIASES as CHECK_ALIASES
 from airflow_idempotent.checks import CHECKS
 from airflow_idempotent.spec.load import ColumnSpec, Landing, Names, PartitionBy
+from airflow_idempotent.spec.python_source import Python
 from airflow_idempotent.spec.source import CsvOptions, Files, Query
 from airflow_idempotent.spec.table import Backfill, LateData, TableSpec
+from airflow_idempotent.spec.transform import Transform
 from airflow_idempotent.spec.words import ALIASES
 from airflow_idempotent.strategies import STRATEGIES
 
@@ -24,6 +26,8 @@ _NESTED: tuple[tuple[str, type[BaseModel]], ...] = (
     ("source (kind: files)", Files),
     ("source.csv", CsvOptions),
     ("source (kind: query)", Query),
+    ("source (kind: python)", Python),
+    ("source (kind: transform)", Transform),
     ("landing", Landing),
     ("columns[]", ColumnSpec),
     ("partition_by", PartitionBy),
@@ -129,6 +133,8 @@ def _type(annotation: Any) -> str:
     if origin is tuple:
         inner = _type(arguments[0])
         return f"list of {inner}{'s' if inner == 'string' else ''}"
+    if origin is Mapping:
+        return "mapping"
     if arguments:
         return _type(arguments[0])
     if isinstance(annotation, type) and issubclass(annotation, Enum):

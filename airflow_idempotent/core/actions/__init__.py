@@ -10,7 +10,15 @@ from airflow_idempotent.core.actions.making import (
     EnsureIndex,
     WidenColumns,
 )
-from airflow_idempotent.core.actions.staging import CopyBatch, CreateStaging, Deduplicate, InspectBatch, RunChecks
+from airflow_idempotent.core.actions.staging import (
+    CopyBatch,
+    CreateStaging,
+    Deduplicate,
+    InspectBatch,
+    QueryBatch,
+    RejectRows,
+    RunChecks,
+)
 from airflow_idempotent.core.actions.writing import MeasurePartition, ReplaceRows, UpsertRows
 
 Action = (
@@ -22,6 +30,8 @@ Action = (
     | EnsureIndex
     | CreateStaging
     | CopyBatch
+    | QueryBatch
+    | RejectRows
     | InspectBatch
     | Deduplicate
     | RunChecks
@@ -45,6 +55,8 @@ __all__ = [
     "EnsureIndex",
     "InspectBatch",
     "MeasurePartition",
+    "QueryBatch",
+    "RejectRows",
     "ReplaceRows",
     "RunChecks",
     "Superseding",

@@ -27,6 +27,10 @@ from tests.unit.spec.orders import COLUMNS, options, orders
         ({"end_date": "2025-02-01"}, "partitions", "the last is 2025-01-31; no column says where a row belongs."),
         ({"event_time": "d"}, "partitions", "a row belongs where its d lies."),
         ({"source": {"csv": {"null": "NULL"}}}, "source", "csv, utf-8, delimiter ',', NULL is unquoted 'NULL'"),
+        ({"source": {"csv": {"header": False, "columns": ["a"]}}}, "source", "NULL is unquoted '', no header)."),
+        ({"source": {"format": "jsonl"}}, "source", "(jsonl, one JSON object a line;"),
+        ({"source": {"format": "parquet"}}, "source", "(parquet, nothing is rounded;"),
+        ({"source": {"format": "parquet"}}, "landing", "/batch=20250101_01/part-00000.parquet, and _manifest.json"),
         ({"landing": {"root": "/lake/"}}, "landing", "/lake/analytics.orders/partition=2025-01-01/batch=20250101_01/"),
         ({"landing": {"on_source_change": "fail"}}, "landing", "Other content is refused;"),
         ({}, "target", "must exist, since the spec has no columns"),
@@ -76,7 +80,7 @@ def test_every_topic_is_one_paragraph_about_this_spec() -> None:
     explanation = explain(orders(columns=COLUMNS, description="Orders."))
 
     assert (explanation.table, explanation.fingerprint) == ("analytics.orders", fingerprint(orders(columns=COLUMNS)))
-    assert len({topic.name for topic in explanation.topics}) == len(explanation.topics) == 17
+    assert len({topic.name for topic in explanation.topics}) == len(explanation.topics) == 18
     assert all(topic.text and len(topic.text.splitlines()) == 1 for topic in explanation.topics)
 
 
