@@ -15,6 +15,7 @@ from airflow_idempotent.errors import DuplicateTableError, IdempotentError, Spec
 from airflow_idempotent.spec.source import KINDS
 from airflow_idempotent.spec.table import TableSpec, inherit
 from airflow_idempotent.spec.words import ALIASES, meant, ours, said
+from airflow_idempotent.strategies import STRATEGIES
 
 DEFAULTS = "defaults.yml"
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -173,7 +174,8 @@ def problems_of(error: ValidationError) -> list[tuple[str, str]]:
         elif item["type"] == "missing":
             found.append((path, f"required{_description(path)}"))
         elif item["type"] == "union_tag_not_found":
-            found.append((f"{path}.kind", f"required: {_either(KINDS)}"))
+            kinds = STRATEGIES if path == "strategy" else KINDS
+            found.append((f"{path}.kind", f"required: {_either(kinds)}"))
         elif item["type"] == "union_tag_invalid":
             kind = item["ctx"]["tag"]
             near = meant(kind, KINDS) or f", write {_either(KINDS)}"
