@@ -9,11 +9,14 @@ from airflow_idempotent.core.actions import (
     AddColumns,
     CopyBatch,
     CreateTarget,
+    DeleteMissing,
     DropColumns,
     EnsureChild,
     InspectBatch,
     MeasurePartition,
     QueryBatch,
+    RebuildIntervals,
+    RefuseTies,
     RejectRows,
     ReplaceRows,
     RunChecks,
@@ -25,8 +28,11 @@ from airflow_idempotent.core.verdict import closes_gate
 from airflow_idempotent.engine.copying import copy_part
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.inspecting import inspect
+from airflow_idempotent.engine.missing import delete_missing
 from airflow_idempotent.engine.quarantine import copy_leniently, reject
+from airflow_idempotent.engine.rebuilding import rebuild_intervals
 from airflow_idempotent.engine.replacing import replace_rows
+from airflow_idempotent.engine.ties import refuse_ties
 from airflow_idempotent.engine.transform import fill_by_query
 from airflow_idempotent.engine.upserting import upsert
 from airflow_idempotent.engine.work import Work
@@ -37,7 +43,7 @@ from airflow_idempotent.sql.create import child_of
 from airflow_idempotent.sql.statement import Statement, table
 
 
-def apply(work: Work, action: Action) -> None:
+def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each action
     """Run one action and count its effects."""
     statements = compile_action(action, work.step.target)
     match action:
@@ -53,8 +59,14 @@ def apply(work: Work, action: Action) -> None:
             _gate(work, action)
         case UpsertRows():
             upsert(work, action)
+        case RefuseTies():
+            refuse_ties(work, action, statements)
+        case DeleteMissing():
+            delete_missing(work, action, statements)
         case ReplaceRows():
             replace_rows(work, action)
+        case RebuildIntervals():
+            rebuild_intervals(work, action)
         case MeasurePartition():
             [(rows, total)] = work.session.query(statements[0])
             work.measure = replace(work.measure, row_count=rows, digest=digest(rows, total))

@@ -12,6 +12,7 @@ from airflow_idempotent.errors import (
     BadRowError,
     EventTimeMissingError,
     NullKeyError,
+    NullVersionError,
     OutsidePartitionError,
     PrecisionError,
 )
@@ -28,6 +29,8 @@ def inspect(work: Work, action: InspectBatch, statement: Statement) -> None:
     nulls = _counted(action.unique_key, counts[:of_keys])
     lost = _counted([(item.name, item.data_type) for item in scaled], counts[of_keys:of_scale])
     unfit = _counted(scaled, counts[of_scale:])
+    if nulls and all(name in action.version for name, _ in nulls):
+        raise NullVersionError(**work.where, columns=nulls)
     if nulls:
         raise NullKeyError(**work.where, columns=nulls)
     if outside:

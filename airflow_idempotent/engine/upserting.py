@@ -29,6 +29,9 @@ from airflow_idempotent.sql.statement import Statement
 def upsert(work: Work, action: UpsertRows) -> None:
     """Make the target hold the newest version of every key of the batch."""
     target = work.step.target
+    if action.complete and action.superseded:
+        work.count(Effects(stale=work.measure.staged_rows))
+        return
     if action.within and not _all_lie(work, *action.within):
         action = replace(action, within=None)
     if work.step.exclusive:

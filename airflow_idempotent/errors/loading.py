@@ -63,6 +63,28 @@ class NullKeyError(IdempotentError):
 
 
 @dataclass(eq=False, kw_only=True)
+class NullVersionError(IdempotentError):
+    """Rows have NULL as their version, and the strategy keeps versions on a time axis where NULL has no place."""
+
+    anchor: ClassVar[str] = "null-version"
+    table: str
+    partition: str
+    columns: tuple[tuple[str, int], ...]
+
+    @property
+    def headline(self) -> str:
+        return f"{self.table} {self.partition}: NULL as version, nothing was loaded."
+
+    @property
+    def details(self) -> Sequence[str]:
+        return [f"column {name!r}: {count} row(s)" for name, count in self.columns]
+
+    @property
+    def next_move(self) -> str:
+        return "Correct the rows at their source, or choose a version column that is always filled."
+
+
+@dataclass(eq=False, kw_only=True)
 class OutsidePartitionError(IdempotentError):
     """Rows lie outside the partition that the batch would replace, so another partition holds them too."""
 
@@ -154,6 +176,34 @@ class RepeatedKeyError(IdempotentError):
     def next_move(self) -> str:
         key = ", ".join(self.unique_key)
         return f"Remove them with 'airflow-idempotent dedupe', add a unique index on ({key}), then clear this task."
+
+
+@dataclass(eq=False, kw_only=True)
+class TieError(IdempotentError):
+    """Rows of one key and version differ, and the spec says that their content must not decide."""
+
+    anchor: ClassVar[str] = "tie"
+    table: str
+    partition: str
+    unique_key: tuple[str, ...]
+    in_batch: int
+    with_target: int
+    samples: tuple[str, ...]
+
+    @property
+    def headline(self) -> str:
+        count = self.in_batch + self.with_target
+        return f"{self.table} {self.partition}: {count:,} key(s) have two rows of one version, nothing was loaded."
+
+    @property
+    def details(self) -> Sequence[str]:
+        where = (("in the batch", self.in_batch), ("against the target", self.with_target))
+        lines = [f"{words}: {count:,} key(s)" for words, count in where if count]
+        return [*lines, *(f"({', '.join(self.unique_key)}) = ({key})" for key in self.samples)]
+
+    @property
+    def next_move(self) -> str:
+        return "Add a column to version that orders them, or set strategy.on_tie to 'content', then clear this task."
 
 
 @dataclass(eq=False, kw_only=True)

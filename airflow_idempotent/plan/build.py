@@ -90,8 +90,8 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         prepare=preparation(load, shape, ruled.change),
         notes=ruled.change.notes,
         exclusive=strategy.is_exclusive(target, spec.unique_key),
-        scope=strategy.scope,
-        guarded=strategy.deletes and not load.force,
+        scope=strategy.speaks_for,
+        guarded=(strategy.deletes or strategy.stays_inside) and not load.force,
         spec_fingerprint=fingerprint(spec),
         # What a query reads may have changed, though the query has not.
         may_replay=load.skip_unchanged and not load.manifest.query,

@@ -81,6 +81,7 @@ def target_problems(spec: LoadSpec, target: TableShape) -> list[str]:
     """What the spec says of columns that the target does not have, or not so."""
     by = spec.partition_column
     used = dict.fromkeys([*spec.unique_key, *spec.version, *spec.column_names, *((by,) if by else ())])
+    used |= dict.fromkeys(spec.strategy.target_columns_used.values())
     used |= dict.fromkeys(name for check in spec.checks for name in check.columns_used)
     problems = [
         f"column {name!r} is missing in the target{meant(name, target.names)}" for name in used if name not in target

@@ -13,8 +13,9 @@ def inspection(spec: LoadSpec, staged: Staged, target: TableShape) -> tuple[Acti
     missing, outside = (spec.policy_for(name) for name in ("on_event_time_missing", "on_outside_partition"))
     lenient = spec.reject.mode == "quarantine"
     taken_out = ("exclude", "raise") if lenient else ("exclude",)
-    listed, keys = target.select(staged.columns), spec.strategy.never_null(spec.unique_key)
-    required = tuple(item.name for item in listed if item.name in keys or not item.nullable)
+    key = spec.strategy.never_null(spec.unique_key, spec.version)
+    listed = target.select(staged.columns)
+    required = tuple(item.name for item in listed if item.name in key or not item.nullable)
     rejecting = RejectRows(
         staged.target,
         staged.staging,
@@ -32,7 +33,7 @@ def inspection(spec: LoadSpec, staged: Staged, target: TableShape) -> tuple[Acti
         staged.target,
         staged.staging,
         staged.columns,
-        keys,
+        key,
         spec.version,
         event_time=staged.partition_column,
         partition=staged.partition if outside == "raise" else None,

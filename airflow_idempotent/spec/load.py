@@ -176,14 +176,14 @@ class LoadSpec(Model):
         for path, names in (("unique_key", self.unique_key), ("version", self.version), ("columns", self.column_names)):
             for name in sorted({name for name in names if names.count(name) > 1}):
                 yield path, f"column {name!r} is named twice"
-        yield from ((f"strategy.{path}", text) for path, text in self.strategy.problems(self.unique_key))
+        yield from self.strategy.problems(self.unique_key, self.version)
         yield from self._unknown_columns()
         yield from self._misplaced()
         if self.on_schema_change == "sync_all_columns" and not self.columns:
             yield "columns", "required by 'on_schema_change: sync_all_columns': which columns shall the table have?"
         if self.partition_by.declarative and not self.partition_by.column:
             yield "partition_by.column", "required by declarative: which column cuts the table?"
-        elif self.partition_by.declarative and self.partition_by.column not in self.unique_key:
+        elif self.partition_by.declarative and self.partition_by.column not in self.created_key:
             yield (
                 "unique_key",
                 f"must hold {self.partition_by.column!r}: PostgreSQL needs it in every key of a partitioned table",
@@ -195,13 +195,13 @@ class LoadSpec(Model):
             policy = getattr(self, option)
             if policy in ("raise", "exclude") and not self.partition_column:
                 yield option, "needs 'partition_by.column' or 'event_time': which column says when a row happened?"
-            if policy == "include" and self.strategy.refuses_outside:
+            if policy == "include" and self.strategy.stays_inside:
                 why = f"strategy {self.strategy.kind!r} replaces the partition"
                 yield option, f"'include' would write such rows again with every batch: {why}"
 
     def unmet_needs(self) -> Iterator[Problem]:
         """What the strategy cannot do without."""
-        for need, question in self.strategy.needs.items():
+        for need, question in self.strategy.demands.items():
             if not getattr(self, need):
                 path = "partition_by.column" if need == "partition_column" else need
                 yield path, f"required by strategy {self.strategy.kind!r}: {question}"
@@ -209,6 +209,11 @@ class LoadSpec(Model):
     def _unknown_columns(self) -> Iterator[Problem]:
         if not (known := self.column_names):
             return
+        own = tuple(item.name for item in self.strategy.own_columns({}, self.version))
+        for filled in own:
+            if filled in known:
+                yield "columns", f"column {filled!r} is filled by strategy {self.strategy.kind!r}: take it out"
+        known = (*known, *own)
         used: list[tuple[str, str | None]] = [
             ("event_time", self.event_time),
             ("partition_by.column", self.partition_by.column),
@@ -230,7 +235,7 @@ class LoadSpec(Model):
 
     def policy_for(self, option: str) -> str:
         """What a policy about the time of a row says, its default put in."""
-        default = "raise" if self.strategy.refuses_outside else "include"
+        default = "raise" if self.strategy.stays_inside else "include"
         return getattr(self, option) or (default if self.partition_column else "include")
 
     @property

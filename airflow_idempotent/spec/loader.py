@@ -174,11 +174,10 @@ def problems_of(error: ValidationError) -> list[tuple[str, str]]:
         elif item["type"] == "missing":
             found.append((path, f"required{_description(path)}"))
         elif item["type"] == "union_tag_not_found":
-            kinds = STRATEGIES if path == "strategy" else KINDS
-            found.append((f"{path}.kind", f"required: {_either(kinds)}"))
+            found.append((f"{path}.kind", f"required: {_either(_kinds(path))}"))
         elif item["type"] == "union_tag_invalid":
             kind = item["ctx"]["tag"]
-            near = meant(kind, KINDS) or f", write {_either(KINDS)}"
+            near = meant(kind, _kinds(path)) or f", write {_either(_kinds(path))}"
             found.append((f"{path}.kind", f"unknown kind {kind!r}{near}"))
         else:
             found.append((path, said(item)))
@@ -189,6 +188,11 @@ def _as_written(loc: tuple[int | str, ...]) -> list[str]:
     """Where in the user's file a problem is: pydantic puts the kind of a strategy between it and its option."""
     parts = [str(part) for part in loc]
     return [*parts[:1], *parts[2:]] if parts[:1] == ["strategy"] and parts[1:2] != ["kind"] else parts
+
+
+def _kinds(path: str) -> Iterable[str]:
+    """The kinds there are of what a path names."""
+    return STRATEGIES if path == "strategy" else KINDS
 
 
 def _either(names: Iterable[str]) -> str:

@@ -13,12 +13,15 @@ from airflow_idempotent.core.actions import (
     CreateStaging,
     CreateTarget,
     Deduplicate,
+    DeleteMissing,
     DropColumns,
     EnsureChild,
     EnsureIndex,
     InspectBatch,
     MeasurePartition,
     QueryBatch,
+    RebuildIntervals,
+    RefuseTies,
     RejectRows,
     ReplaceRows,
     RunChecks,
@@ -27,7 +30,18 @@ from airflow_idempotent.core.actions import (
 )
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.manifest import copied_as
-from airflow_idempotent.sql import checks, create, measure, merge, quarantine, replace, transform
+from airflow_idempotent.sql import (
+    checks,
+    create,
+    history,
+    measure,
+    merge,
+    missing,
+    quarantine,
+    replace,
+    ties,
+    transform,
+)
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
 
@@ -62,8 +76,14 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return checks.run_checks(action)
         case UpsertRows():
             return merge.upsert_rows(action, target)
+        case RefuseTies():
+            return ties.tied_keys(action, target)
+        case DeleteMissing():
+            return missing.delete_missing(action, target)
         case ReplaceRows():
             return replace.replace_rows(action, target).statements
+        case RebuildIntervals():
+            return history.rebuild_intervals(action, target).statements
         case MeasurePartition():
             return (measure.measure_partition(action, target),)
         case _:

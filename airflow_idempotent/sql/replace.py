@@ -24,7 +24,7 @@ _NTH, _HASH = "idem_nth", "idem_hash"
 # Two whole tables: merging them in key order beats a hash table that misses every cache, by measurement.
 _BY_ORDER = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_nestloop"))
 # Row by row, by its place or in the order of an index: without it the whole target would be read once more.
-_BY_PLACE = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_mergejoin", "enable_material"))
+BY_PLACE = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_mergejoin", "enable_material"))
 
 _BY_PLAN = tuple(setting(f"enable_{way}", "on") for way in ("hashjoin", "mergejoin", "nestloop", "material"))
 
@@ -34,13 +34,13 @@ def replace_rows(action: ReplaceRows, target: TableShape) -> Difference:
     find = statement(temporary(DIFFERENCE, _differing(action, target)), **scope_binds(action, target))
     found: tuple[Statement, ...] = (find,)
     if _one_row_each(action, target):
-        found = (*_BY_PLACE, find, *_BY_PLAN, *groups.judge(action, target))
+        found = (*BY_PLACE, find, *_BY_PLAN, *groups.judge(action, target))
     elif action.keys:
         analyze = statement(exp.Analyze(tables=[table(action.source)]))
         found = (analyze, find, *groups.judge(action, target))
     elif action.is_of_table and action.unique_key and target.is_unique(action.unique_key):
         found = (*_BY_ORDER, find, *_BY_PLAN)
-    by_place = _BY_PLACE if action.within or not target.partitioned else ()
+    by_place = BY_PLACE if action.within or not target.partitioned else ()
     gone = _mark(action) if action.on_missing == "soft_delete" else _delete(action)
     updates = bool(action.unique_key or action.deleted_column)
     update = (("updated", _update(action, target)),) if updates else ()
@@ -173,10 +173,7 @@ def _update(action: ReplaceRows, target: TableShape) -> Statement:
         lacking = [item.name for item in target.columns if item.writable and item.name not in action.columns]
         changes += [exp.EQ(this=column(name), expression=exp.var("DEFAULT")) for name in lacking]
     update = exp.Update(this=table(action.target, "t"), expressions=changes)
-    on = exp.EQ(this=column("ctid", "w"), expression=column(NEW, "d"))
-    rows = exp.From(this=table(DIFFERENCE, "d"))
-    rows.this.append("joins", exp.Join(this=table(action.source, "w"), on=on))
-    update.set("from_", rows)
+    update.set("from_", joined_by_place(action.source))
     return statement(update.where(_lies("updated")), **_own_binds(action))
 
 
@@ -212,6 +209,18 @@ def _is(effect: str) -> exp.Expr:
 
 def _lies(effect: str) -> exp.Expr:
     """That ``t`` is the very row which was found, as it was found."""
+    return exp.and_(_is(effect), *lies())
+
+
+def lies() -> list[exp.Expr]:
+    """That ``t`` lies where ``d`` has found it, and nobody has written it since."""
     same = (("ctid", OLD), ("tableoid", CHILD), ("xmin", WRITER))
-    pairs = (exp.EQ(this=column(name, "t"), expression=column(found, "d")) for name, found in same)
-    return exp.and_(_is(effect), *pairs)
+    return [exp.EQ(this=column(name, "t"), expression=column(found, "d")) for name, found in same]
+
+
+def joined_by_place(source: str, *, side: str | None = None) -> exp.From:
+    """What differs, ``d``, and the batch's rows to it, ``w``."""
+    on = exp.EQ(this=column("ctid", "w"), expression=column(NEW, "d"))
+    rows = exp.From(this=table(DIFFERENCE, "d"))
+    rows.this.append("joins", exp.Join(this=table(source, "w"), on=on, side=side))
+    return rows

@@ -11,27 +11,35 @@ from pydantic import Field
 
 from airflow_idempotent.strategies.append import Append
 from airflow_idempotent.strategies.delete_insert import DeleteInsert
+from airflow_idempotent.strategies.insert_only import InsertOnly
 from airflow_idempotent.strategies.insert_overwrite import InsertOverwrite
 from airflow_idempotent.strategies.merge import Merge
+from airflow_idempotent.strategies.scd2 import Scd2
 from airflow_idempotent.strategies.snapshot import Snapshot
 from airflow_idempotent.strategies.strategy import Strategy
 
 STRATEGIES: dict[str, type[Strategy]] = {
+    "insert_only": InsertOnly,
     "merge": Merge,
     "append": Append,
     "delete_insert": DeleteInsert,
     "insert_overwrite": InsertOverwrite,
     "snapshot": Snapshot,
+    "scd2": Scd2,
 }
-AnyStrategy = Annotated[Merge | Append | DeleteInsert | InsertOverwrite | Snapshot, Field(discriminator="kind")]
+AnyStrategy = Annotated[
+    InsertOnly | Merge | Append | DeleteInsert | InsertOverwrite | Snapshot | Scd2, Field(discriminator="kind")
+]
 
 __all__ = [
     "STRATEGIES",
     "AnyStrategy",
     "Append",
     "DeleteInsert",
+    "InsertOnly",
     "InsertOverwrite",
     "Merge",
+    "Scd2",
     "Snapshot",
     "Strategy",
 ]

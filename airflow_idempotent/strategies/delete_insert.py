@@ -51,17 +51,20 @@ class DeleteInsert(Strategy):
     def target_columns_used(self) -> Mapping[str, str]:
         return {f"merge_key.{number}": name for number, name in enumerate(self.merge_key)}
 
-    def problems(self, unique_key: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    def problems(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         if not (unique_key or self.merge_key):
             yield (
-                "merge_key",
+                "strategy.merge_key",
                 "required by strategy 'delete_insert' without 'unique_key': which rows go together?",
             )
         for name in self.merge_key if unique_key else ():
             if name not in unique_key:
-                yield "merge_key", f"{name!r} is not in 'unique_key': one row would be of two keys of this merge_key"
+                yield (
+                    "strategy.merge_key",
+                    f"{name!r} is not in 'unique_key': one row would be of two keys of this merge_key",
+                )
 
-    def never_null(self, unique_key: tuple[str, ...]) -> tuple[str, ...]:
+    def never_null(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> tuple[str, ...]:
         return unique_key or self.merge_key
 
     def created_key(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> tuple[str, ...]:

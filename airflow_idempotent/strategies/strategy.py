@@ -36,20 +36,35 @@ class Strategy:
     )
     late: ClassVar[str] = ""
 
+    def problems(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+        """What its options get wrong together with those of the spec: (path, text)."""
+        yield from ()
+
+    @property
+    def demands(self) -> Mapping[str, str]:
+        """``needs``, and what its options make it need besides."""
+        return self.needs
+
+    @property
+    def speaks_for(self) -> Scope:
+        """``scope``, unless its options say otherwise."""
+        return self.scope
+
+    @property
+    def stays_inside(self) -> bool:
+        """``refuses_outside``, unless its options say otherwise."""
+        return self.refuses_outside
+
     @property
     def target_columns_used(self) -> Mapping[str, str]:
         """Columns of the target that options name: option to column."""
         return {}
 
-    def problems(self, unique_key: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-        """What options and key have against each other: (path, text)."""
-        yield from ()
-
     def winner(self, version: tuple[str, ...]) -> str:
         """What wins, for people; empty where it is the row of the greatest version, or of the newest batch."""
         return ""
 
-    def never_null(self, unique_key: tuple[str, ...]) -> tuple[str, ...]:
+    def never_null(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> tuple[str, ...]:
         """Columns whose NULL would leave a row without a place."""
         return unique_key
 

@@ -142,7 +142,9 @@ class Page:
     def _action(self, kind: type[Any], given: Mapping[str, Any]) -> Action:
         values = {}
         for item in fields(kind):
-            if item.name in given:
+            if item.name == "upsert":
+                values[item.name] = self._action(ACTIONS["upsert_rows"], given[item.name])
+            elif item.name in given:
                 values[item.name] = self._value(item.name, given[item.name], kind)
             elif item.name in ("target", "columns") or item.default is MISSING:
                 values[item.name] = self._value(item.name, None, kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_idempotent.core.actions.history import RebuildIntervals
 from airflow_idempotent.core.actions.making import (
     AddColumns,
     CreateTarget,
@@ -19,29 +20,32 @@ from airflow_idempotent.core.actions.staging import (
     RejectRows,
     RunChecks,
 )
-from airflow_idempotent.core.actions.writing import MeasurePartition, ReplaceRows, UpsertRows
+from airflow_idempotent.core.actions.writing import DeleteMissing, MeasurePartition, RefuseTies, ReplaceRows, UpsertRows
 
 Action = (
     CreateTarget
     | AddColumns
+    | EnsureIndex
     | DropColumns
     | WidenColumns
     | EnsureChild
-    | EnsureIndex
     | CreateStaging
     | CopyBatch
     | QueryBatch
-    | RejectRows
     | InspectBatch
+    | RejectRows
     | Deduplicate
     | RunChecks
+    | RebuildIntervals
     | UpsertRows
+    | RefuseTies
+    | DeleteMissing
     | ReplaceRows
     | MeasurePartition
 )
 
 # Writes to which an older batch must have something less to say than a newer one.
-Superseding = UpsertRows | ReplaceRows
+Superseding = UpsertRows | RefuseTies | DeleteMissing | ReplaceRows
 
 __all__ = [
     "Action",
@@ -50,12 +54,15 @@ __all__ = [
     "CreateStaging",
     "CreateTarget",
     "Deduplicate",
+    "DeleteMissing",
     "DropColumns",
     "EnsureChild",
     "EnsureIndex",
     "InspectBatch",
     "MeasurePartition",
     "QueryBatch",
+    "RebuildIntervals",
+    "RefuseTies",
     "RejectRows",
     "ReplaceRows",
     "RunChecks",

@@ -108,7 +108,8 @@ class Deduplicate:
     """Keep one row per key in ``winners``: the greatest version, ties by the row's content.
 
     Staging and target are left alone. Idempotent because the order is total: the same rows give the
-    same winners.
+    same winners. ``content`` are the columns in the order in which they break ties, when that is not the
+    table's; ``least`` keeps the other end of the order.
     """
 
     staging: str
@@ -116,6 +117,8 @@ class Deduplicate:
     columns: tuple[str, ...]
     unique_key: tuple[str, ...]
     version: tuple[str, ...] = ()
+    content: tuple[str, ...] = ()
+    least: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,11 @@ class UpsertRows:
     ``source`` has one row per key already; otherwise the newest row of each key is taken.
     ``superseded`` says that a newer batch is published: without ``version``, rows that are there stay.
     ``within`` is the column and the partition in which all rows lie, so that no other child table is visited.
+
+    ``updates`` are the columns that a row which is there takes from the batch, and by which the two are compared; None
+    for all. ``least`` turns the order round: the oldest row of each key is kept. Without ``decides_ties`` a row of
+    an equal version and other content is left as it is, for ``RefuseTies`` to find. ``complete`` says that the batch
+    has all keys of its partition; a superseded one then writes nothing.
     """
 
     target: Relation
@@ -28,6 +33,47 @@ class UpsertRows:
     deduplicated: bool = False
     superseded: bool = False
     within: tuple[str, Partition] | None = None
+    updates: tuple[str, ...] | None = None
+    least: bool = False
+    decides_ties: bool = True
+    complete: bool = False
+
+    @property
+    def content(self) -> tuple[str, ...]:
+        """The columns in the order in which they break ties: first those that are written either way."""
+        if self.updates is None:
+            return self.columns
+        return (*self.updates, *(name for name in self.columns if name not in self.updates))
+
+
+@dataclass(frozen=True, slots=True)
+class RefuseTies:
+    """Refuse a batch in which only the content of a row could say whether it wins.
+
+    That is a row of the same key and version as the winner of its key, in ``staging`` or in ``target``, with other
+    content. The target is left alone. Idempotent because it only reads.
+    """
+
+    target: Relation
+    staging: str
+    upsert: UpsertRows
+    superseded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteMissing:
+    """Delete the rows of one partition of ``target`` whose key ``source`` lacks.
+
+    Rows outside the partition are left alone, and those whose key is there. Idempotent because a second run
+    finds none. ``superseded`` says that a newer batch is published: then nothing is deleted.
+    """
+
+    target: Relation
+    source: str
+    unique_key: tuple[str, ...]
+    column: str
+    partition: Partition
+    superseded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from tests.laws.kinds import replacing
+from tests.laws.kinds.insert_only import INSERT_ONLY, UNVERSIONED
 from tests.laws.kinds.kind import PARTITIONS, Kind, Model
 from tests.laws.kinds.merge import MERGE
+from tests.laws.kinds.merge_options import ON_MISSING_DELETE, UPDATE_COLUMNS
+from tests.laws.kinds.scd2 import SCD2, SCD2_CURRENT
 
 KINDS: dict[str, Kind] = {
+    "insert_only": INSERT_ONLY,
+    "insert_only, no version": UNVERSIONED,
     "merge": MERGE,
+    "merge, update columns": UPDATE_COLUMNS,
+    "merge, on missing delete": ON_MISSING_DELETE,
+    "scd2": SCD2,
+    "scd2, is_current": SCD2_CURRENT,
     "append": replacing.APPEND,
     "append, unique_key": replacing.APPEND_BY_KEY,
     "delete_insert": replacing.DELETE_INSERT,

@@ -36,6 +36,7 @@ FINDINGS = {
     "ManifestError",
     "NoChildTableError",
     "NullKeyError",
+    "NullVersionError",
     "OtherSpecError",
     "OutsidePartitionError",
     "PrecisionError",
@@ -49,6 +50,7 @@ FINDINGS = {
     "SourceMissingError",
     "SpecChangedError",
     "StillReferencedError",
+    "TieError",
     "TooManyRejectedError",
     "TransformError",
 }
