@@ -7,12 +7,16 @@ from dataclasses import replace
 from airflow_idempotent.core.actions import (
     Action,
     AddColumns,
+    ApplyChanges,
     CopyBatch,
     CreateTarget,
     DeleteMissing,
     DropColumns,
     EnsureChild,
+    EnsureTombstones,
     InspectBatch,
+    InspectChanges,
+    KeepUnchanged,
     MeasurePartition,
     QueryBatch,
     RebuildIntervals,
@@ -25,6 +29,7 @@ from airflow_idempotent.core.actions import (
 )
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.verdict import closes_gate
+from airflow_idempotent.engine.changing import change, has_tombstones
 from airflow_idempotent.engine.copying import copy_part
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.inspecting import inspect
@@ -70,6 +75,8 @@ def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each 
         case MeasurePartition():
             [(rows, total)] = work.session.query(statements[0])
             work.measure = replace(work.measure, row_count=rows, digest=digest(rows, total))
+        case EnsureTombstones() | InspectChanges() | KeepUnchanged() | ApplyChanges():
+            change(work, action, statements)
         case CreateTarget() | AddColumns() | DropColumns() | WidenColumns() | EnsureChild() if is_there(work, action):
             pass
         case CreateTarget() if _found(work, action.target)[0]:  # CREATE SCHEMA would ask for a right first
@@ -100,6 +107,8 @@ def is_there(work: Work, action: Action) -> bool:
             return all(_columns(work, action.target).get(column.name) == column.new for column in action.columns)
         case EnsureChild():
             return bool(work.session.query(child_of(action)))
+        case EnsureTombstones():
+            return has_tombstones(work, action)
         case _:
             return False
 

@@ -54,6 +54,7 @@ from airflow_idempotent.errors.replacing import (
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
 from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFailedError, TransformError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
+from airflow_idempotent.errors.streams import UnknownOpError, UnknownValueError
 
 __all__ = [
     "ArgumentsError",
@@ -103,6 +104,8 @@ __all__ = [
     "TieError",
     "TooManyRejectedError",
     "TransformError",
+    "UnknownOpError",
+    "UnknownValueError",
     "UnreachableError",
     "UsageError",
     "facts",

@@ -64,7 +64,9 @@ _OPTIONS = {
 def explain(spec: TableSpec, inherited: Collection[str] = ()) -> Explanation:
     """The spec in words. ``inherited`` are the dotted names of the options that ``defaults.yml`` gave."""
     topics = []
-    for name, text in _topics(spec):
+    own = spec.strategy.says(spec.relation, spec.unique_key, spec.version)
+    for name, general in _topics(spec):
+        text = own.get(name, general)
         options = _OPTIONS.get(name, ())
         given = tuple(option for option in inherited if option.split(".")[0] in options)
         topics.append(Topic(name, text, given))

@@ -147,6 +147,8 @@ def _type(annotation: Any) -> str:
 
 
 def _default(value: Any) -> str:
+    if value is MISSING:  # made anew for each spec; its options say more
+        return ""
     if isinstance(value, BaseModel) or (hasattr(value, "kind") and not isinstance(value, Enum)):
         return f"`{value.kind}`" if hasattr(value, "kind") else ""
     plain = value.value if isinstance(value, Enum) else value

@@ -16,7 +16,10 @@ from airflow_idempotent.core.actions import (
     CreateTarget,
     Deduplicate,
     EnsureChild,
+    EnsureTombstones,
+    KeepUnchanged,
     RejectRows,
+    ResolveChanges,
 )
 from airflow_idempotent.core.manifest import copied_as
 from airflow_idempotent.engine.session import Session
@@ -92,7 +95,18 @@ def prepare(page: Page, session: Session) -> None:
     staging = CreateStaging(page.relation, STAGING, columns, extra=extra, places=RejectRows in kinds)
     for made in compile_action(staging, page.shape):
         session.execute(made)
-    if Deduplicate not in kinds:
+    if (
+        beside := page.strategy.made(page.relation, page.staged.unique_key, page.staged.version)
+        if page.strategy
+        else ()
+    ):
+        session.execute(Statement("CREATE SCHEMA IF NOT EXISTS airflow_idempotent"))
+        for made in compile_action(beside[0], page.shape) if EnsureTombstones not in kinds else ():
+            session.execute(made)
+    if KeepUnchanged in kinds and ResolveChanges not in kinds:
+        for made in compile_action(ResolveChanges(page.actions[0].events, WINNERS, "rows"), page.shape):
+            session.execute(made)
+    elif not kinds & {Deduplicate, ResolveChanges}:
         winners = Deduplicate(STAGING, WINNERS, columns, columns[:1])
         session.execute(compile_action(winners, page.shape)[0])
 

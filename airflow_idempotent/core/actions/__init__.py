@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from airflow_idempotent.core.actions.changes import (
+    ApplyChanges,
+    EnsureTombstones,
+    InspectChanges,
+    KeepUnchanged,
+    ResolveChanges,
+)
 from airflow_idempotent.core.actions.history import RebuildIntervals
 from airflow_idempotent.core.actions.making import (
     AddColumns,
@@ -36,6 +43,11 @@ Action = (
     | RejectRows
     | Deduplicate
     | RunChecks
+    | EnsureTombstones
+    | InspectChanges
+    | ResolveChanges
+    | KeepUnchanged
+    | ApplyChanges
     | RebuildIntervals
     | UpsertRows
     | RefuseTies
@@ -50,6 +62,7 @@ Superseding = UpsertRows | RefuseTies | DeleteMissing | ReplaceRows
 __all__ = [
     "Action",
     "AddColumns",
+    "ApplyChanges",
     "CopyBatch",
     "CreateStaging",
     "CreateTarget",
@@ -58,13 +71,17 @@ __all__ = [
     "DropColumns",
     "EnsureChild",
     "EnsureIndex",
+    "EnsureTombstones",
     "InspectBatch",
+    "InspectChanges",
+    "KeepUnchanged",
     "MeasurePartition",
     "QueryBatch",
     "RebuildIntervals",
     "RefuseTies",
     "RejectRows",
     "ReplaceRows",
+    "ResolveChanges",
     "RunChecks",
     "Superseding",
     "UpsertRows",

@@ -53,6 +53,8 @@ FINDINGS = {
     "TieError",
     "TooManyRejectedError",
     "TransformError",
+    "UnknownOpError",
+    "UnknownValueError",
 }
 KINDS = [
     kind for kind in vars(errors).values()

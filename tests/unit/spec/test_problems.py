@@ -301,6 +301,7 @@ def test_the_nearest_word_is_named_when_one_is_near(word: str, known: list[str],
         ("data_tests", ["reconcile"]),
         ("tests", ["reconcile"]),
         ("time_column", "order_date"),
+        ("commit_version", ["updated_at"]),
     ],
 )
 def test_words_of_other_tools_are_understood(alias: str, value: Any) -> None:
