@@ -44,6 +44,7 @@ from airflow_idempotent.sql.judging import (
     word,
 )
 from airflow_idempotent.sql.measure import within
+from airflow_idempotent.sql.merge import SAVEPOINT
 from airflow_idempotent.sql.order import is_exact
 from airflow_idempotent.sql.statement import Statement, column, quoted, statement, table, temporary
 from airflow_idempotent.sql.tombstones import forget_tombstones
@@ -66,7 +67,7 @@ def compile_changes(action: ApplyChanges, target: TableShape) -> tuple[Statement
     if not suits(action, target):
         return (*apply_changes(action, target).statements, *forget)
     merge = merge_changes(action, target)
-    return (*BY_INDEX, *START, merge, READ, END, bury(action), AS_PLANNED, outlive(action), *forget)
+    return (SAVEPOINT, *BY_INDEX, *START, merge, READ, END, bury(action), AS_PLANNED, outlive(action), *forget)
 
 
 def repeated_changes(action: ApplyChanges) -> Statement:

@@ -116,7 +116,8 @@ class Cdc(Strategy):
         return True
 
     def says(self, target: Relation, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Mapping[str, str]:
-        age = f"for {self.tombstone_ttl}" if self.tombstone_ttl else "for ever"
+        ttl = self.tombstone_ttl
+        age = "for ever" if ttl is None else f"for {ttl.days} days" if ttl == timedelta(ttl.days) else f"for {ttl}"
         side = tombstones_of(target, unique_key, version)
         kept = f"The version of each deletion is kept in {side} {age}"
         partial = "; for events that leave values out that holds of events in order only" if self._is_partial else ""

@@ -14,6 +14,8 @@
 -- winners: idem_winners
 -- differing: idem_differing
 
+SAVEPOINT idem_write;
+
 -- binds: name = enable_hashjoin, value = off
 SELECT set_config(%(name)s, %(value)s, true);
 

@@ -74,6 +74,8 @@ FROM "pg_temp"."idem_winners"
 WHERE
   NOT "idem_is_delete";
 
+SAVEPOINT idem_write;
+
 -- binds: name = enable_hashjoin, value = off
 SELECT set_config(%(name)s, %(value)s, true);
 
