@@ -17,7 +17,7 @@ from airflow_idempotent.engine.stage_merge import stage_merge
 from airflow_idempotent.engine.states import known_partitions
 from airflow_idempotent.engine.validate import validate
 from airflow_idempotent.errors import SourceMissingError
-from airflow_idempotent.landing.inputs import FilesInput, QueryInput
+from airflow_idempotent.landing.inputs import Input
 from airflow_idempotent.landing.land import Landed, land
 from airflow_idempotent.landing.retention import retain
 from airflow_idempotent.landing.store import BatchStore
@@ -56,13 +56,14 @@ class Outcome:
 def load_partition(
     spec: LoadSpec,
     partition: Partition,
-    source: FilesInput | QueryInput,
+    source: Input,
     *,
     store: BatchStore,
     connect: Connect,
     cutoff_ts: str = "",
     created_at: str = "",
     skip_unchanged: bool = False,
+    force: bool = False,
     dry_run: bool = False,
     attempt: Attempt | None = None,
     progress: Progress | None = None,
@@ -85,7 +86,7 @@ def load_partition(
     if done.landed is None:
         done.skipped = "no input, and on_empty is skip"
         return done
-    load = Load(spec, partition, done.landed.manifest, skip_unchanged)
+    load = Load(spec, partition, done.landed.manifest, skip_unchanged, force)
     with _timed(done, "stage_merge"):
         batches = Watched(store, told, load.manifest.bytes)
         done.published = stage_merge(load, connect=connect, batches=batches, attempt=attempt, dry_run=dry_run)
@@ -103,7 +104,7 @@ def load_partition(
 def _land(
     spec: LoadSpec,
     partition: Partition,
-    source: FilesInput | QueryInput,
+    source: Input,
     store: BatchStore,
     told: Progress,
     facts: Mapping[str, Any],

@@ -27,7 +27,7 @@ class Staged:
     ``staging`` holds the rows as they came, ``winners`` one row per key once ``Deduplicate`` has run;
     ``sequence`` are version columns that only the batch has: they decide inside it, behind ``version``.
     ``deduplicated`` says whether it will. ``within`` is the partition column and the partition when all rows
-    are known to lie in one child table.
+    are known to lie in one child table. ``allows_empty`` when no rows are as good as any.
     """
 
     target: Relation
@@ -42,6 +42,7 @@ class Staged:
     partition_column: str | None = None
     within: tuple[str, Partition] | None = None
     deduplicated: bool = False
+    allows_empty: bool = False
 
     @property
     def source(self) -> str:

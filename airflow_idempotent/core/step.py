@@ -113,6 +113,7 @@ class Step:
     ``exclusive`` keeps other writers of the table out, since no index of it would.
     ``notes`` say what was changed about the table before.
     ``may_replay`` lets the receipt of the same batch under the same spec stand for the work.
+    ``guarded`` refuses a batch that another spec has published.
     """
 
     target: TableShape
@@ -125,6 +126,7 @@ class Step:
     spec_fingerprint: str = ""
     table_version: int = 1
     may_replay: bool = False
+    guarded: bool = False
     timeouts: Timeouts = field(default_factory=Timeouts)
     notes: tuple[str, ...] = ()
 

@@ -13,7 +13,7 @@ from airflow_idempotent.core.step import Attempt, Timeouts
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.refusals import is_driver_error, is_transient, reason, refusal
 from airflow_idempotent.engine.session import Session
-from airflow_idempotent.errors import IdempotentError, LockTimeoutError, UnreachableError
+from airflow_idempotent.errors import IdempotentError, LockTimeoutError, RowsChangedError, UnreachableError
 
 log = logging.getLogger(__name__)
 Connect = Callable[[], Any]
@@ -74,7 +74,7 @@ def look_at(
             try:
                 return work(session, ledger)
             except Exception as error:
-                if tries < TRIES and (isinstance(error, TargetChanged) or is_transient(error)):
+                if tries < TRIES and (isinstance(error, (TargetChanged, RowsChangedError)) or is_transient(error)):
                     log.info("table=%s partition=%s try=%d, trying again: %s", table, partition, tries, error)
                     time.sleep(0.05 * 2**tries)
                     continue

@@ -101,9 +101,14 @@ class Ledger:
         """Proof of what was published last for a partition."""
         return self._receipt(table, partition, sql.latest_published(table, version, partition))
 
-    def batch_that_reached(self, published: Receipt, partition: Partition, by: Column, version: int = 1) -> str:
-        """A batch of another partition that has written rows of this one since; empty when there is none."""
-        start, end = partition.bounds(by.data_type)
+    def batch_that_reached(
+        self, published: Receipt, partition: Partition, by: Column | None = None, version: int = 1
+    ) -> str:
+        """A batch of another partition that has written rows of this one since; empty when there is none.
+
+        Without a column any batch may have.
+        """
+        start, end = partition.bounds(by.data_type) if by else ("-infinity", "infinity")
         found = sql.batch_that_reached(published.table, version, partition.key, published.event_id or 0, start, end)
         rows = self._session.query(found)
         return str(rows[0][0]) if rows else ""

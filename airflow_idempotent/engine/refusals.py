@@ -41,9 +41,14 @@ def detail(error: BaseException) -> str:
     return getattr(getattr(error, "diag", None), "message_detail", None) or ""
 
 
+def constraint_name(error: BaseException) -> str:
+    """The constraint that a row has broken; empty when it was none."""
+    return getattr(getattr(error, "diag", None), "constraint_name", None) or ""
+
+
 def is_transient(error: BaseException) -> bool:
     """Whether the same transaction can succeed at once: a deadlock, a serialization failure, a race."""
-    return sqlstate(error) in TRANSIENT or getattr(getattr(error, "diag", None), "constraint_name", None) in _RACES
+    return sqlstate(error) in TRANSIENT or constraint_name(error) in _RACES
 
 
 def is_driver_error(error: BaseException) -> bool:

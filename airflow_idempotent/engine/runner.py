@@ -12,6 +12,7 @@ from airflow_idempotent.engine.batches import PartOpener
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.session import Rollback, Session
 from airflow_idempotent.engine.work import Work
+from airflow_idempotent.errors import OtherSpecError
 
 
 def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpener, dry_run: bool = False) -> Receipt:
@@ -31,6 +32,8 @@ def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpene
         done = ledger.receipt(step)
         if done and step.may_replay:
             return done.replay()
+        if step.guarded and not done and not dry_run:
+            refuse_other_spec(step, ledger)
         for action in step.prepare if dry_run else ():
             apply(work, action)
         if not dry_run and session.shape(step.target.relation) != step.target:
@@ -54,6 +57,13 @@ def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpene
             receipt = replace(receipt, dry_run=True, event_id=None)
             raise Rollback
     return receipt
+
+
+def refuse_other_spec(step: Step, ledger: Ledger) -> None:
+    """A batch that another spec has published is not loaded again by this one without a word."""
+    published = ledger.latest(step.table, step.partition.key, step.table_version)
+    if published and published.content_fingerprint == step.manifest.content_fingerprint:
+        raise OtherSpecError(table=step.table, partition=step.partition.key, batch_id=published.batch_id)
 
 
 def prepare_target(step: Step, *, session: Session, ledger: Ledger, batches: PartOpener) -> None:

@@ -11,6 +11,7 @@ from airflow_idempotent.checks.check import Rows
 from airflow_idempotent.core.actions import MeasurePartition
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.staged import Scope
 from airflow_idempotent.core.step import Attempt, Measure, Receipt, State, Timeouts
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict, closes_gate
 from airflow_idempotent.engine.apply import digest
@@ -81,7 +82,7 @@ def _look(load: Load, session: Session, ledger: Ledger) -> tuple[Receipt | None,
 
 def measured(spec: LoadSpec, shape: TableShape, partition: Partition, session: Session) -> Measure:
     """Rows and digest of the partition now; nothing for a table without a partition column."""
-    if not spec.partition_column:
+    if not spec.partition_column and spec.strategy.scope is not Scope.TABLE:
         return Measure()
     statement = measure_partition(MeasurePartition(spec.relation, spec.partition_column, partition), shape)
     [(rows, total)] = session.query(statement)
@@ -90,7 +91,11 @@ def measured(spec: LoadSpec, shape: TableShape, partition: Partition, session: S
 
 def changed_since(load: Load, published: Receipt | None, shape: TableShape, ledger: Ledger) -> str:
     """A later batch of another partition that has written rows of this one; empty when there is none."""
-    if published is None or not load.spec.partition_column:
+    if published is None:
+        return ""
+    if load.spec.strategy.writes_anywhere:
+        return ledger.batch_that_reached(published, load.partition)
+    if not load.spec.partition_column:
         return ""
     return ledger.batch_that_reached(published, load.partition, shape[load.spec.partition_column])
 
@@ -99,7 +104,9 @@ def reconciled(load: Load, check: Reconcile, published: Receipt | None, now: Mea
     """The ledger against the manifest and against the table."""
     if published is None:
         return check.not_evaluated("nothing was published for this partition yet")
-    landed = load.manifest.rows if load.manifest.batch_id == published.batch_id else published.measure.staged_rows
+    # How many rows a query has is not known before it is run: what was staged is what it brought.
+    counted = load.manifest.batch_id == published.batch_id and not load.manifest.query
+    landed = load.manifest.rows if counted else published.measure.staged_rows
     return check.compare(
         landed=landed, effects=published.effects, recorded=published.measure, now=now, changed_since=since
     )

@@ -63,6 +63,28 @@ class NullKeyError(IdempotentError):
 
 
 @dataclass(eq=False, kw_only=True)
+class NullVersionError(IdempotentError):
+    """Rows have NULL as their version, and the strategy keeps versions on a time axis where NULL has no place."""
+
+    anchor: ClassVar[str] = "null-version"
+    table: str
+    partition: str
+    columns: tuple[tuple[str, int], ...]
+
+    @property
+    def headline(self) -> str:
+        return f"{self.table} {self.partition}: NULL as version, nothing was loaded."
+
+    @property
+    def details(self) -> Sequence[str]:
+        return [f"column {name!r}: {count} row(s)" for name, count in self.columns]
+
+    @property
+    def next_move(self) -> str:
+        return "Correct the rows at their source, or choose a version column that is always filled."
+
+
+@dataclass(eq=False, kw_only=True)
 class OutsidePartitionError(IdempotentError):
     """Rows lie outside the partition that the batch would replace, so another partition holds them too."""
 
@@ -90,6 +112,53 @@ class OutsidePartitionError(IdempotentError):
 
 
 @dataclass(eq=False, kw_only=True)
+class EventTimeMissingError(IdempotentError):
+    """Rows have no time that says which partition they belong to."""
+
+    anchor: ClassVar[str] = "event-time-missing"
+    table: str
+    partition: str
+    column: str
+    count: int
+
+    @property
+    def headline(self) -> str:
+        return f"{self.table} {self.partition}: {self.count:,} row(s) have no {self.column!r}, nothing was loaded."
+
+    @property
+    def next_move(self) -> str:
+        return "Correct the rows at their source, or set 'on_event_time_missing: exclude' to leave them out."
+
+
+@dataclass(eq=False, kw_only=True)
+class TooManyRejectedError(IdempotentError):
+    """More rows of the batch are bad than the spec allows to set aside."""
+
+    anchor: ClassVar[str] = "too-many-rejected"
+    table: str
+    partition: str
+    rejected: int
+    rows: int
+    max_rows: int | None
+    max_share: float
+    samples: tuple[str, ...]
+
+    @property
+    def headline(self) -> str:
+        most = f"{self.max_rows:,}" if self.max_rows is not None else f"{self.max_share:.2%}"
+        where = f"{self.table} {self.partition}"
+        return f"{where}: {self.rejected:,} of {self.rows:,} rows are bad, {most} are allowed; nothing was loaded."
+
+    @property
+    def details(self) -> Sequence[str]:
+        return self.samples
+
+    @property
+    def next_move(self) -> str:
+        return "Correct the file at its source, or raise 'reject.max_rows' or 'reject.max_share', then clear this task."
+
+
+@dataclass(eq=False, kw_only=True)
 class RepeatedKeyError(IdempotentError):
     """The target holds keys of the batch more than once, so no rule could say which row is which."""
 
@@ -107,6 +176,34 @@ class RepeatedKeyError(IdempotentError):
     def next_move(self) -> str:
         key = ", ".join(self.unique_key)
         return f"Remove them with 'airflow-idempotent dedupe', add a unique index on ({key}), then clear this task."
+
+
+@dataclass(eq=False, kw_only=True)
+class TieError(IdempotentError):
+    """Rows of one key and version differ, and the spec says that their content must not decide."""
+
+    anchor: ClassVar[str] = "tie"
+    table: str
+    partition: str
+    unique_key: tuple[str, ...]
+    in_batch: int
+    with_target: int
+    samples: tuple[str, ...]
+
+    @property
+    def headline(self) -> str:
+        count = self.in_batch + self.with_target
+        return f"{self.table} {self.partition}: {count:,} key(s) have two rows of one version, nothing was loaded."
+
+    @property
+    def details(self) -> Sequence[str]:
+        where = (("in the batch", self.in_batch), ("against the target", self.with_target))
+        lines = [f"{words}: {count:,} key(s)" for words, count in where if count]
+        return [*lines, *(f"({', '.join(self.unique_key)}) = ({key})" for key in self.samples)]
+
+    @property
+    def next_move(self) -> str:
+        return "Add a column to version that orders them, or set strategy.on_tie to 'content', then clear this task."
 
 
 @dataclass(eq=False, kw_only=True)

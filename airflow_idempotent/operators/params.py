@@ -73,7 +73,8 @@ def run_params(spec: LoadSpec) -> dict[str, Param]:
             False,
             type="boolean",
             title="Force",
-            description_md="Also load partitions of the range whose source did not change.",
+            description_md="Also load partitions of the range whose source did not change, and, by a strategy that "
+            "deletes rows, batches that another version of the spec has published.",
         ),
         "reason": _text(None, None, "Reason", "Why this run; goes to its log."),
     }

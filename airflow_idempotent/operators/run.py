@@ -30,6 +30,7 @@ class Assignment:
     lane: str
     skip_unchanged: bool = False
     dry_run: bool = False
+    force: bool = False
 
 
 def run_of(context: Mapping[str, Any], now: datetime) -> Run:
@@ -125,6 +126,7 @@ def _planned(spec: LoadSpec, pointer: Mapping[str, Any], run: Run) -> Assignment
         lane=str(pointer.get("lane") or run.lane),
         skip_unchanged=bool(pointer.get("skip_unchanged")),
         dry_run=bool(pointer.get("dry_run")),
+        force=bool(pointer.get("force")),
     )
 
 

@@ -24,7 +24,8 @@ class StageMergeOperator(PartitionOperator):
     :param conn_id: Airflow connection of the PostgreSQL that holds the table.
     :param unique_key: Columns that tell which row is which.
     :param version: Columns that order two rows of one key; the greatest wins.
-    :param strategy: How rows get in: ``merge`` or ``cdc``, or a mapping with options: ``{"kind": "cdc", …}``.
+    :param strategy: How rows get in: its name, or a mapping with its options:
+        ``{"kind": "snapshot", "on_missing": "keep"}``.
     :param checks: What must hold, as in a spec file: ``[{"unique": ["order_id"]}, {"row_count": {"min": 1}}]``.
     :param columns: Columns, to create the table from; optional when it exists.
     :param partition_by: How the table's time axis is cut: ``{"column": "order_date", "grain": "day"}``.
@@ -36,6 +37,7 @@ class StageMergeOperator(PartitionOperator):
     :param fillfactor: Of tables that are created, default 85.
     :param batch: What land handed on, or the address of a manifest; default: the newest batch below ``root``.
     :param dry_run: Do everything, report exact effects, roll back.
+    :param force: Load a batch that another version of the spec has published, by a strategy that deletes rows.
     """
 
     template_fields: Sequence[str] = (
@@ -75,6 +77,7 @@ class StageMergeOperator(PartitionOperator):
         fillfactor: int | None = None,
         batch: Any = None,
         dry_run: bool = False,
+        force: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -93,6 +96,7 @@ class StageMergeOperator(PartitionOperator):
         self.fillfactor = fillfactor
         self.batch = batch
         self.dry_run_only = dry_run
+        self.force = force
 
     def load_spec(self) -> LoadSpec:
         return self.spec_from_words(LoadSpec)
@@ -105,8 +109,9 @@ class StageMergeOperator(PartitionOperator):
             if spec.on_empty == "fail":
                 raise missing
             raise AirflowSkipException(missing.headline)
+        force = self.force or assignment.force
         receipt = stage_merge(
-            Load(spec, assignment.partition, manifest, skip_unchanged=assignment.skip_unchanged),
+            Load(spec, assignment.partition, manifest, skip_unchanged=assignment.skip_unchanged, force=force),
             connect=self.connections.warehouse(spec.conn_id),
             batches=store,
             attempt=attempt_of(context, assignment.lane),

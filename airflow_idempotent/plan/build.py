@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from airflow_idempotent.core.actions import (
     Action,
@@ -10,8 +13,9 @@ from airflow_idempotent.core.actions import (
     CreateStaging,
     CreateTarget,
     EnsureChild,
-    InspectBatch,
+    EnsureIndex,
     MeasurePartition,
+    QueryBatch,
     RunChecks,
 )
 from airflow_idempotent.core.columns import TableShape
@@ -19,10 +23,11 @@ from airflow_idempotent.core.drift import SchemaChange
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import short_name
-from airflow_idempotent.core.staged import Staged
+from airflow_idempotent.core.staged import Scope, Staged
 from airflow_idempotent.core.step import Step, Timeouts
 from airflow_idempotent.errors import TargetMissingError
 from airflow_idempotent.plan.fitting import asked_of_batch, batch_columns, ruling, sequence_of
+from airflow_idempotent.plan.inspection import inspection
 from airflow_idempotent.plan.schema_change import actions_of, changed_shape
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
@@ -36,6 +41,7 @@ class Load:
     partition: Partition
     manifest: Manifest
     skip_unchanged: bool = False
+    force: bool = False
 
 
 def created_shape(spec: LoadSpec) -> TableShape:
@@ -65,17 +71,16 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     staged = stage(load, target, columns)
     strategy, by = spec.strategy, spec.partition_column
     extra = tuple(item for item in asked_of_batch(spec, target) if item.name not in target)
-    parts = tuple(CopyBatch(staged.staging, part, load.manifest.format) for part in load.manifest.parts)
-    actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra), *parts]
-    inside = load.partition if strategy.refuses_outside else None
-    names = (columns, spec.unique_key, staged.version)
-    actions.append(InspectBatch(target.relation, staged.staging, *names, event_time=by, partition=inside))
+    lenient = spec.reject.mode == "quarantine"
+    actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra, lenient)]
+    actions += filling(load, staged)
+    actions += inspection(spec, staged, target)
     if staged.deduplicated:
         actions += strategy.prepare(staged)
     if spec.checks:
         actions.append(RunChecks(strategy.checked_rows(staged), spec.checks, columns))
     actions += strategy.write(staged)
-    if by:
+    if by or strategy.scope is Scope.TABLE:
         actions.append(MeasurePartition(target.relation, by, load.partition))
     return Step(
         target=target,
@@ -85,10 +90,30 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         prepare=preparation(load, shape, ruled.change),
         notes=ruled.change.notes,
         exclusive=strategy.is_exclusive(target, spec.unique_key),
-        scope=strategy.scope,
+        scope=strategy.speaks_for,
+        guarded=(strategy.deletes or strategy.stays_inside) and not load.force,
         spec_fingerprint=fingerprint(spec),
-        may_replay=load.skip_unchanged,
+        # What a query reads may have changed, though the query has not.
+        may_replay=load.skip_unchanged and not load.manifest.query,
         timeouts=Timeouts(spec.lock_timeout, spec.statement_timeout),
+    )
+
+
+def filling(load: Load, staged: Staged) -> tuple[Action, ...]:
+    """What brings the batch into staging: the bytes of its parts, or the rows of its query."""
+    manifest, lenient = load.manifest, load.spec.reject.mode == "quarantine"
+    if query := manifest.query:
+        return (QueryBatch(staged.staging, query.sql, staged.columns, bind_values(query.binds)),)
+    return tuple(
+        CopyBatch(staged.staging, part, manifest.format, number, lenient) for number, part in enumerate(manifest.parts)
+    )
+
+
+def bind_values(binds: Mapping[str, str]) -> tuple[tuple[str, Any], ...]:
+    """The values of a pinned query's binds: instants as such, the others as text."""
+    instants = ("start", "end", "cutoff_ts")
+    return tuple(
+        (name, datetime.fromisoformat(text) if name in instants else text) for name, text in sorted(binds.items())
     )
 
 
@@ -111,7 +136,8 @@ def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
         partition=load.partition,
         partition_column=by,
         within=(by, load.partition) if by and target.partitioned and by in spec.unique_key else None,
-        deduplicated=bool(spec.checks) or spec.strategy.always_deduplicates,
+        deduplicated=bool(spec.unique_key and (spec.checks or spec.strategy.always_deduplicates)),
+        allows_empty=spec.on_empty == "publish_empty",
     )
 
 
@@ -123,6 +149,8 @@ def preparation(load: Load, shape: TableShape | None, change: SchemaChange) -> t
     if shape is None:
         columns = created_shape(spec).columns
         prepare.append(CreateTarget(spec.relation, columns, spec.created_key, spec.fillfactor, declared))
+        if indexed := spec.strategy.indexed:
+            prepare.append(EnsureIndex(spec.relation, indexed))
     prepare += actions_of(change, shape or created_shape(spec), spec.strategy.defaults())
     if declared and (shape is None or shape.partitioned):
         by = (shape or created_shape(spec))[declared]

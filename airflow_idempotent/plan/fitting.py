@@ -86,7 +86,7 @@ def batch_names(manifest: Manifest, spec: LoadSpec) -> tuple[str, ...]:
     """
     parts = manifest.parts
     if not isinstance(manifest.format, JsonlFormat):
-        return parts[0].columns if parts else ()
+        return manifest.columns
     keys = dict.fromkeys(name for part in parts for name in part.columns)
     return tuple(keys | dict.fromkeys(spec.column_names)) if keys else ()
 
@@ -96,6 +96,7 @@ def target_problems(spec: LoadSpec, target: TableShape) -> list[str]:
     by = spec.partition_column
     version = [name for name in spec.version if name not in sequence_of(spec, target)]
     used = dict.fromkeys([*spec.unique_key, *version, *spec.column_names, *((by,) if by else ())])
+    used |= dict.fromkeys(spec.strategy.target_columns_used.values())
     used |= dict.fromkeys(name for check in spec.checks for name in check.columns_used)
     problems = [
         f"column {name!r} is missing in the target{meant(name, target.names)}" for name in used if name not in target

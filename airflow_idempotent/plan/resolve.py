@@ -76,6 +76,7 @@ class Plan:
     cutoff_ts: datetime
     lane: str = "manual"
     skip_unchanged: bool = False
+    force: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def as_pointers(self) -> list[dict[str, Any]]:
@@ -85,6 +86,7 @@ class Plan:
             "cutoff_ts": self.cutoff_ts.isoformat(),
             "lane": self.lane,
             "skip_unchanged": self.skip_unchanged,
+            **({"force": True} if self.force else {}),
         }
         return [{"partition": item.partition.key, "reason": item.reason, **pinned} for item in self.partitions]
 
@@ -111,6 +113,7 @@ def resolve(spec: TableSpec, run: Run, known: Mapping[str, Known] | None = None)
         cutoff_ts=run.cutoff_ts or run.now,
         lane=run.lane,
         skip_unchanged=ranged and not run.force,
+        force=run.force or (ranged and run.reprocess is Reprocess.STALE),
     )
 
 

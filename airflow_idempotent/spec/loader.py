@@ -166,7 +166,7 @@ def problems_of(error: ValidationError) -> list[tuple[str, str]]:
     """What pydantic found, as (path, text), with the words that were meant."""
     found: list[tuple[str, str]] = []
     for item in error.errors():
-        path = ".".join(_told(item["loc"]))
+        path = ".".join(_as_written(item["loc"]))
         if item["type"] == "problems":
             found += item["ctx"]["problems"]
         elif item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
@@ -174,20 +174,25 @@ def problems_of(error: ValidationError) -> list[tuple[str, str]]:
         elif item["type"] == "missing":
             found.append((path, f"required{_description(path)}"))
         elif item["type"] == "union_tag_not_found":
-            found.append((f"{path}.kind", f"required: {_either(KINDS)}"))
+            found.append((f"{path}.kind", f"required: {_either(_kinds(path))}"))
         elif item["type"] == "union_tag_invalid":
             kind = item["ctx"]["tag"]
-            near = meant(kind, KINDS) or f", write {_either(KINDS)}"
+            near = meant(kind, _kinds(path)) or f", write {_either(_kinds(path))}"
             found.append((f"{path}.kind", f"unknown kind {kind!r}{near}"))
         else:
             found.append((path, said(item)))
     return found
 
 
-def _told(loc: tuple[int | str, ...]) -> list[str]:
-    """The path as the user has written it: without the kind that pydantic puts behind ``strategy``."""
+def _as_written(loc: tuple[int | str, ...]) -> list[str]:
+    """Where in the user's file a problem is: pydantic puts the kind of a strategy between it and its option."""
     parts = [str(part) for part in loc]
-    return [parts[0], *parts[2:]] if parts[:1] == ["strategy"] and parts[1:2] and parts[1] in STRATEGIES else parts
+    return [*parts[:1], *parts[2:]] if parts[:1] == ["strategy"] and parts[1:2] != ["kind"] else parts
+
+
+def _kinds(path: str) -> Iterable[str]:
+    """The kinds there are of what a path names."""
+    return STRATEGIES if path == "strategy" else KINDS
 
 
 def _either(names: Iterable[str]) -> str:
@@ -198,14 +203,23 @@ def _options(loc: tuple[int | str, ...]) -> list[str]:
     """The options that exist where an unknown one was found."""
     models: list[Any] = [TableSpec]
     for part in loc[:-1]:
-        of_kind = [model for model in models if getattr(model, "kind", None) == part]
-        models = of_kind or [inner for model in models for inner in _inner(model, str(part))] or models
+        models = [inner for model in models for inner in _inner(model, str(part))] or _of_kind(models, str(part))
     options = [
         name
         for model in models
         for name in (getattr(model, "model_fields", None) or getattr(model, "__dataclass_fields__", {}))
     ]
     return [*options, *ALIASES] if models == [TableSpec] else options
+
+
+def _of_kind(models: list[Any], kind: str) -> list[Any]:
+    """Of several models that are told apart by their kind the one that is meant; all when that is no kind."""
+    return [model for model in models if _kind(model) == kind] or models
+
+
+def _kind(model: Any) -> Any:
+    known = getattr(model, "model_fields", None) or getattr(model, "__dataclass_fields__", {})
+    return known["kind"].default if "kind" in known else None
 
 
 def _inner(model: Any, name: str) -> list[Any]:

@@ -39,6 +39,16 @@ ORDER BY 1, 2 LIMIT 5
 """
 
 
+_DEFAULT_CHILD = """
+SELECT dn.nspname, d.relname
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_partitioned_table p ON p.partrelid = c.oid
+JOIN pg_catalog.pg_class d ON d.oid = p.partdefid
+JOIN pg_catalog.pg_namespace dn ON dn.oid = d.relnamespace
+WHERE n.nspname = %(schema)s AND c.relname = %(name)s
+"""
+
 _FOUND = """
 SELECT n.nspname IS NOT NULL, c.relname IS NOT NULL
 FROM (SELECT) AS always
@@ -64,6 +74,11 @@ def columns_of(relation: Relation) -> Statement:
 def unique_keys_of(relation: Relation) -> Statement:
     """One row per index that keeps its columns unique: the array of their names."""
     return Statement(_UNIQUE_KEYS, {"schema": relation.schema, "name": relation.name})
+
+
+def default_child(relation: Relation) -> Statement:
+    """The schema and name of the child that takes what no other child takes; no row when there is none."""
+    return Statement(_DEFAULT_CHILD, {"schema": relation.schema, "name": relation.name})
 
 
 def similar_to(relation: Relation) -> Statement:

@@ -14,13 +14,20 @@ from airflow_idempotent.core.actions import (
     CreateStaging,
     CreateTarget,
     Deduplicate,
+    DeleteMissing,
     DropColumns,
     EnsureChild,
+    EnsureIndex,
     EnsureTombstones,
     InspectBatch,
     InspectChanges,
     KeepUnchanged,
     MeasurePartition,
+    QueryBatch,
+    RebuildIntervals,
+    RefuseTies,
+    RejectRows,
+    ReplaceRows,
     ResolveChanges,
     RunChecks,
     UpsertRows,
@@ -29,7 +36,22 @@ from airflow_idempotent.core.actions import (
 from airflow_idempotent.core.actions.changes import ChangeAction
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.manifest import copied_as
-from airflow_idempotent.sql import changes, checks, create, events, keeping, measure, merge, tombstones
+from airflow_idempotent.sql import (
+    changes,
+    checks,
+    create,
+    events,
+    history,
+    keeping,
+    measure,
+    merge,
+    missing,
+    quarantine,
+    replace,
+    ties,
+    tombstones,
+    transform,
+)
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
 
@@ -46,10 +68,16 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return create.widen_columns(action)
         case EnsureChild():
             return create.ensure_child(action)
+        case EnsureIndex():
+            return (create.ensure_index(action),)
         case CreateStaging():
-            return (create_staging(action, target),)
+            return create_staging(action, target)
         case CopyBatch():
             return (copy_batch(action),)
+        case RejectRows():
+            return quarantine.reject_rows(action, target)
+        case QueryBatch():
+            return (transform.query_batch(action),)
         case InspectBatch():
             return (measure.inspect_batch(action, target),)
         case Deduplicate():
@@ -58,6 +86,14 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return checks.run_checks(action)
         case UpsertRows():
             return merge.upsert_rows(action, target)
+        case RefuseTies():
+            return ties.tied_keys(action, target)
+        case DeleteMissing():
+            return missing.delete_missing(action, target)
+        case ReplaceRows():
+            return replace.replace_rows(action, target).statements
+        case RebuildIntervals():
+            return history.rebuild_intervals(action, target).statements
         case MeasurePartition():
             return (measure.measure_partition(action, target),)
         case EnsureTombstones() | InspectChanges() | ResolveChanges() | KeepUnchanged() | ApplyChanges():
@@ -83,7 +119,7 @@ def compile_change(action: ChangeAction, target: TableShape) -> tuple[Statement,
             assert_never(action)
 
 
-def create_staging(action: CreateStaging, target: TableShape) -> Statement:
+def create_staging(action: CreateStaging, target: TableShape) -> tuple[Statement, ...]:
     """Columns take their types from the target; numerics with a scale keep all digits until inspected."""
     columns: list[exp.Expr] = []
     for item in target.select(action.columns):
@@ -91,7 +127,8 @@ def create_staging(action: CreateStaging, target: TableShape) -> Statement:
         columns.append(exp.alias_(wide, item.name, quoted=True))
     others = [*((item.name, item.data_type) for item in action.extra), *((name, "text") for name in action.ignored)]
     columns += [exp.alias_(exp.cast(exp.null(), data_type(kind)), name, quoted=True) for name, kind in others]
-    return statement(temporary(action.staging, exp.select(*columns).from_(table(action.target)), no_data=True))
+    made = statement(temporary(action.staging, exp.select(*columns).from_(table(action.target)), no_data=True))
+    return (made, quarantine.add_places(action.staging), quarantine.CREATE_REJECTED) if action.places else (made,)
 
 
 def copy_batch(action: CopyBatch) -> Statement:

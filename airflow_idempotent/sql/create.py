@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from airflow_idempotent.core.actions import AddColumns, CreateTarget, DropColumns, EnsureChild, WidenColumns
+from airflow_idempotent.core.actions import (
+    AddColumns,
+    CreateTarget,
+    DropColumns,
+    EnsureChild,
+    EnsureIndex,
+    WidenColumns,
+)
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.sql.dialects.postgres import AttachPartition
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, setting, statement, table
@@ -70,6 +77,15 @@ def widen_columns(action: WidenColumns) -> tuple[Statement, ...]:
 
 def _alter(target: Relation, change: exp.Expr) -> Statement:
     return statement(exp.Alter(this=table(target), kind="TABLE", actions=[change]))
+
+
+def ensure_index(action: EnsureIndex) -> Statement:
+    """CREATE INDEX IF NOT EXISTS, in the order of bytes whatever the collation of the database."""
+    byte_order = exp.to_identifier("C", quoted=True)
+    keys = [exp.Ordered(this=exp.Collate(this=column(name), expression=byte_order.copy())) for name in action.columns]
+    params = exp.IndexParameters(columns=keys)
+    index = exp.Index(this=quoted(action.name), table=table(action.target), params=params)
+    return statement(exp.Create(this=index, kind="INDEX", exists=True))
 
 
 def ensure_child(action: EnsureChild) -> tuple[Statement, ...]:

@@ -14,12 +14,14 @@ class Difference:
     ``find`` makes temporary tables of what differs, and only reads the target. ``count`` asks them: rows of
     (effect, rows, beyond), where ``beyond`` of the rows belong to the table alone and are none of the batch.
     ``write`` are statements with the effect that each brings about, in order; one whose effect was not counted is
-    left out, so that no trigger fires for nothing.
+    left out, so that no trigger fires for nothing. ``counted`` when each of them touches as many rows as were counted,
+    unless somebody else wrote in between.
     """
 
     find: tuple[Statement, ...]
     count: Statement
     write: tuple[tuple[str, Statement], ...]
+    counted: bool = False
 
     @property
     def statements(self) -> tuple[Statement, ...]:

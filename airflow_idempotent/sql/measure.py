@@ -9,6 +9,7 @@ from sqlglot import exp
 from airflow_idempotent.core.actions import InspectBatch, MeasurePartition
 from airflow_idempotent.core.columns import BATCH_ID, Column, TableShape
 from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table
 
 # Types that hash by value; of every other the text is hashed, since it, or something inside it, may have no hash.
@@ -58,16 +59,16 @@ def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
     selected: list[exp.Expr] = [exp.alias_(exp.Count(this=exp.Star()), "rows")]
     selected += _bounds("version", next(iter(action.version), ""), action.columns, target)
     selected += _bounds("event_time", action.event_time or "", action.columns, target)
-    selected.append(_outside(action))
+    selected += [_outside(action), _missing(action)]
     selected += [_count_where(column(name).is_(exp.null()), f"null:{name}") for name in action.unique_key]
-    selected += [_count_where(_would_be_rounded(item), f"scale:{item.name}") for item in scaled]
-    selected += [_count_where(_does_not_fit(item), f"range:{item.name}") for item in scaled]
+    selected += [_count_where(would_be_rounded(item), f"scale:{item.name}") for item in scaled]
+    selected += [_count_where(does_not_fit(item), f"range:{item.name}") for item in scaled]
     inside = bounds(action.partition, target[action.event_time]) if action.partition and action.event_time else {}
     return statement(exp.select(*selected).from_(table(action.staging)), **inside)
 
 
 def measure_partition(action: MeasurePartition, target: TableShape) -> Statement:
-    """Rows and digest of one partition. The digest sums a hash per row, so no order matters."""
+    """Rows and digest of one partition, or of the whole table. The digest sums a hash per row, so no order matters."""
     hashed = [
         column(item.name) if item.base_type in _HASHED else exp.cast(column(item.name), data_type("text"))
         for item in target.columns
@@ -76,7 +77,10 @@ def measure_partition(action: MeasurePartition, target: TableShape) -> Statement
     row_hash = exp.func("hash_record_extended", exp.func("ROW", *hashed), exp.Literal.number(0))
     total = exp.func("coalesce", exp.Sum(this=row_hash), exp.Literal.number(0))
     selected = [exp.Count(this=exp.Star()), exp.cast(total, data_type("text"))]
-    tree = exp.select(*selected).from_(table(action.target)).where(*within(action.column))
+    tree = exp.select(*selected).from_(table(action.target))
+    if action.column is None:
+        return statement(tree)
+    tree = tree.where(*within(action.column))
     return statement(tree, **bounds(action.partition, target[action.column]))
 
 
@@ -92,6 +96,12 @@ def partition_rows(target: TableShape, by: str) -> exp.Subquery:
     """The rows of one partition, to be read like a table; bind ``bounds``."""
     columns = [column(name) for name in target.names]
     return exp.select(*columns).from_(table(target.relation)).where(*within(by)).subquery(quoted("partition_rows"))
+
+
+def count_within(relation: Relation, partition: Partition, by: Column) -> Statement:
+    """How many rows of a table lie in a partition."""
+    counted = exp.select(exp.Count(this=exp.Star())).from_(table(relation)).where(*within(by.name))
+    return statement(counted, **bounds(partition, by))
 
 
 def bounds(partition: Partition, by: Column) -> dict[str, Any]:
@@ -111,11 +121,17 @@ def _bounds(label: str, name: str, columns: tuple[str, ...], target: TableShape)
 
 
 def _outside(action: InspectBatch) -> exp.Expr:
-    """Rows that are not inside the partition, those without a time among them; NULL where nobody asks."""
+    """Rows whose time lies outside the partition; NULL where nobody asks."""
     if action.partition is None or not action.event_time:
         return exp.alias_(exp.null(), "outside")
-    inside = exp.Paren(this=exp.and_(*within(action.event_time)))
-    return _count_where(exp.not_(exp.Is(this=inside, expression=exp.true())), "outside")
+    return _count_where(exp.not_(exp.Paren(this=exp.and_(*within(action.event_time)))), "outside")
+
+
+def _missing(action: InspectBatch) -> exp.Expr:
+    """Rows that have no time; NULL where nobody asks."""
+    if not action.no_missing or not action.event_time:
+        return exp.alias_(exp.null(), "missing")
+    return _count_where(column(action.event_time).is_(exp.null()), "missing")
 
 
 def _count_where(condition: exp.Expr, label: str) -> exp.Expr:
@@ -123,7 +139,7 @@ def _count_where(condition: exp.Expr, label: str) -> exp.Expr:
     return exp.alias_(counted, label[:63], quoted=True)
 
 
-def _would_be_rounded(item: Column) -> exp.Expr:
+def would_be_rounded(item: Column) -> exp.Expr:
     """Digits beyond the scale that are not zero. ``scale`` costs nothing and leaves few values to ``min_scale``."""
     places = exp.Literal.number(item.scale or 0)
     if (item.scale or 0) < 0:
@@ -132,7 +148,8 @@ def _would_be_rounded(item: Column) -> exp.Expr:
     return exp.and_(*longer)
 
 
-def _does_not_fit(item: Column) -> exp.Expr:
+def does_not_fit(item: Column) -> exp.Expr:
+    """A number too great for the column's precision; NaN fits."""
     most = exp.Literal.number(f"{item.greatest:f}")
     outside = exp.or_(
         exp.GTE(this=column(item.name), expression=most),

@@ -8,7 +8,6 @@ a parallel writer is not counted twice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -36,17 +35,17 @@ DROP_COUNTERS = Statement("DROP SEQUENCE pg_temp.idem_inserted, pg_temp.idem_unc
 
 def deduplicate(action: Deduplicate, target: TableShape) -> Statement:
     """Keep the winners in a temporary table, in key order."""
-    rows = winners_of(action.staging, action.columns, action.unique_key, action.version, target)
-    return statement(temporary(action.winners, rows))
+    return statement(temporary(action.winners, winners_of(action, target)))
 
 
-def winners_of(
-    staging: str, columns: Sequence[str], key: Sequence[str], version: Sequence[str], target: TableShape
-) -> exp.Select:
+def winners_of(action: Deduplicate | UpsertRows, target: TableShape) -> exp.Select:
     """One row per key: the greatest version, ties by content. Numerics may still be staged wider than the target's."""
-    rows = exp.select(*(column(name, "s") for name in columns)).from_(table(staging, "s"))
+    staging = action.staging if isinstance(action, Deduplicate) else action.source
+    key, version, content = action.unique_key, action.version, action.content or action.columns
+    rows = exp.select(*(column(name, "s") for name in action.columns)).from_(table(staging, "s"))
     rows = rows.distinct(*(column(name, "s") for name in key))
-    return rows.order_by(*best_first("s", key=key, version=version, columns=columns, target=target))
+    order = best_first("s", key=key, version=version, columns=content, target=target, least=action.least)
+    return rows.order_by(*order)
 
 
 def repeated_keys(action: UpsertRows, target: TableShape) -> Statement:
@@ -57,12 +56,17 @@ def repeated_keys(action: UpsertRows, target: TableShape) -> Statement:
     found = found.where(exp.In(this=exp.Tuple(expressions=keys), query=batch.subquery()), *_inside(action))
     repeated = found.group_by(*keys).having(exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1)))
     counted = exp.select(exp.Count(this=exp.Star())).from_(repeated.subquery(quoted("repeated")))
-    return statement(counted, **_bounds(action, target))
+    return statement(counted, **inside_bounds(action, target))
 
 
 def upsert_rows(action: UpsertRows, target: TableShape) -> tuple[Statement, ...]:
     """Settings, counters, and the MERGE itself, last; then ``READ_COUNTERS`` and ``DROP_COUNTERS``."""
-    return (*_planning(action, target), *_CREATE, _START, statement(_merge(action, target), **_bounds(action, target)))
+    return (
+        *_planning(action, target),
+        *_CREATE,
+        _START,
+        statement(_merge(action, target), **inside_bounds(action, target)),
+    )
 
 
 def count_keys(action: UpsertRows) -> Statement:
@@ -84,11 +88,11 @@ def compare_rows(action: UpsertRows, target: TableShape) -> tuple[Statement, ...
     verdict = exp.alias_(exp.case().when(missing, exp.Literal.string(INSERTED)).else_(judged), "verdict", quoted=True)
     rows = (
         exp.select(verdict)
-        .from_(_winners(action, target))
-        .join(table(action.target, "t"), on=_on(action), join_type="left")
+        .from_(winners(action, target))
+        .join(table(action.target, "t"), on=same_key(action), join_type="left")
     )
     counted = exp.select(column("verdict"), exp.Count(this=exp.Star())).from_(rows.subquery(quoted("compared")))
-    return (*_planning(action, target), statement(counted.group_by(column("verdict")), **_bounds(action, target)))
+    return (*_planning(action, target), statement(counted.group_by(column("verdict")), **inside_bounds(action, target)))
 
 
 def _planning(action: UpsertRows, target: TableShape) -> tuple[Statement, ...]:
@@ -98,7 +102,8 @@ def _planning(action: UpsertRows, target: TableShape) -> tuple[Statement, ...]:
 
 def _merge(action: UpsertRows, target: TableShape) -> exp.Merge:
     fixed = {name for name in action.unique_key if is_exact(target[name])}
-    values = [name for name in action.columns if name not in fixed] or action.unique_key
+    written = action.columns if action.updates is None else action.updates
+    values = [name for name in written if name not in fixed] or action.unique_key
     changes = [exp.EQ(this=column(name), expression=column(name, "w")) for name in values]
     insert = exp.Insert(
         this=exp.Tuple(expressions=[column(name) for name in action.columns]),
@@ -109,22 +114,25 @@ def _merge(action: UpsertRows, target: TableShape) -> exp.Merge:
         exp.When(matched=True, condition=wins, then=exp.Update(expressions=changes)),
         exp.When(matched=False, condition=_count(INSERTED, ">"), then=insert),
     ]
-    using = _winners(action, target)
-    return exp.Merge(this=table(action.target, "t"), using=using, on=_on(action), whens=exp.Whens(expressions=whens))
+    using = winners(action, target)
+    return exp.Merge(
+        this=table(action.target, "t"), using=using, on=same_key(action), whens=exp.Whens(expressions=whens)
+    )
 
 
-def _winners(action: UpsertRows, target: TableShape) -> exp.Subquery:
+def winners(action: UpsertRows, target: TableShape) -> exp.Subquery:
     """The batch's rows, one per key, as ``w``."""
     if action.deduplicated:
         rows = exp.select(*(column(name) for name in action.columns)).from_(table(action.source))
     else:
-        rows = winners_of(action.source, action.columns, action.unique_key, action.version, target)
+        rows = winners_of(action, target)
     return rows.subquery(quoted("w"))
 
 
-def _on(action: UpsertRows) -> exp.Expr:
-    same_key = (exp.EQ(this=column(name, "t"), expression=column(name, "w")) for name in action.unique_key)
-    return exp.and_(*same_key, *_inside(action))
+def same_key(action: UpsertRows) -> exp.Expr:
+    """That a row of the target, ``t``, has the key of the winner ``w``."""
+    equal = (exp.EQ(this=column(name, "t"), expression=column(name, "w")) for name in action.unique_key)
+    return exp.and_(*equal, *_inside(action))
 
 
 def _inside(action: UpsertRows) -> list[exp.Expr]:
@@ -132,25 +140,31 @@ def _inside(action: UpsertRows) -> list[exp.Expr]:
     return within(action.within[0], "t") if action.within else []
 
 
-def _bounds(action: UpsertRows, target: TableShape) -> dict[str, Any]:
+def inside_bounds(action: UpsertRows, target: TableShape) -> dict[str, Any]:
+    """What ``same_key`` has to be bound to."""
     return bounds(action.within[1], target[action.within[0]]) if action.within else {}
 
 
 def _decided(action: UpsertRows, target: TableShape, *, newer: exp.Expr, same: exp.Expr, stale: exp.Expr) -> exp.Expr:
     """One of three expressions, by what the batch's row is against the target's."""
     case = exp.case()
+    better, worse = ("t", "w") if action.least else ("w", "t")
     for name in action.version:
-        ours, theirs = column(name, "w"), column(name, "t")
-        case = case.when(exp.GT(this=ours, expression=theirs), newer.copy())
-        case = case.when(exp.LT(this=ours, expression=theirs), stale.copy())
-        if target[name].nullable:
-            case = case.when(exp.and_(theirs.is_(exp.null()), exp.not_(ours.is_(exp.null()))), newer.copy())
-        case = case.when(exp.and_(ours.is_(exp.null()), exp.not_(theirs.is_(exp.null()))), stale.copy())
-    content = payload(action.columns, action.unique_key, action.version, target)
+        high, low = column(name, better), column(name, worse)
+        case = case.when(exp.GT(this=high, expression=low), newer.copy())
+        case = case.when(exp.LT(this=high, expression=low), stale.copy())
+        for lowest, other, verdict in ((low, high, newer), (high, low, stale)):
+            if lowest.table == "w" or target[name].nullable:
+                only_one = exp.and_(lowest.is_(exp.null()), exp.not_(other.is_(exp.null())))
+                case = case.when(only_one, verdict.copy())
+    written = action.columns if action.updates is None else action.updates
+    content = payload(written, action.unique_key, action.version, target)
     case = case.when(same_content("w", "t", content, target), same)
     if not action.version:
         return case.else_(stale if action.superseded else newer)
-    return case.when(greater_content("w", "t", content, target), newer).else_(stale) if content else case.else_(stale)
+    if not content or not action.decides_ties:
+        return case.else_(stale)
+    return case.when(greater_content(better, worse, content, target), newer).else_(stale)
 
 
 def _count(counter: str, compare: str) -> exp.Expr:

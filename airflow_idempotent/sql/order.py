@@ -31,16 +31,22 @@ _TEXT = {"text", "character varying", "character", "varchar", "char"}
 
 
 def best_first(
-    source: str, *, key: Sequence[str], version: Sequence[str], columns: Sequence[str], target: TableShape
+    source: str,
+    *,
+    key: Sequence[str],
+    version: Sequence[str],
+    columns: Sequence[str],
+    target: TableShape,
+    least: bool = False,
 ) -> list[exp.Expr]:
-    """Sort terms under which the first row of each key is the one that wins.
+    """Sort terms under which the first row of each key is the one that wins: the greatest, or the ``least``.
 
-    Content sorts with NULL first, as ``record_gt`` compares it.
+    Content sorts with NULL as the greatest, as ``record_gt`` compares it.
     """
     terms: list[exp.Expr] = [exp.Ordered(this=column(name, source), nulls_first=False) for name in key]
-    terms += [exp.Ordered(this=column(name, source), desc=True, nulls_first=False) for name in version]
+    terms += [exp.Ordered(this=column(name, source), desc=not least, nulls_first=least) for name in version]
     content = [content_of(target[name], source) for name in payload(columns, key, version, target)]
-    return [*terms, *(exp.Ordered(this=value, desc=True, nulls_first=True) for value in content)]
+    return [*terms, *(exp.Ordered(this=value, desc=not least, nulls_first=not least) for value in content)]
 
 
 def payload(columns: Sequence[str], key: Sequence[str], version: Sequence[str], target: TableShape) -> list[str]:

@@ -18,7 +18,9 @@ class Strategy:
 
     ``needs`` are the options of a spec without which it cannot work, each with the question it answers.
     ``always_deduplicates`` when it cannot write straight from staging. ``refuses_outside`` when a row
-    outside the partition would be written twice.
+    outside the partition would be written twice, ``deletes`` when rows go that the batch says nothing of,
+    ``writes_anywhere`` when those may lie in other partitions. ``indexed`` are columns that tables which we create
+    get an index on. ``older`` and ``late`` tell people what older batches and late rows do.
     """
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
@@ -27,6 +29,28 @@ class Strategy:
     scope: ClassVar[Scope] = Scope.KEYS
     always_deduplicates: ClassVar[bool] = False
     refuses_outside: ClassVar[bool] = False
+    deletes: ClassVar[bool] = False
+    writes_anywhere: ClassVar[bool] = False
+    indexed: ClassVar[tuple[str, ...]] = ()
+    older: ClassVar[str] = (
+        "An older batch replaces no newer row: those are stale. Other partitions and keys are left alone."
+    )
+    late: ClassVar[str] = "a corrected file becomes a new batch when its partition is run again"
+
+    @property
+    def demands(self) -> Mapping[str, str]:
+        """``needs``, and what its options make it need besides."""
+        return self.needs
+
+    @property
+    def speaks_for(self) -> Scope:
+        """``scope``, unless its options say otherwise."""
+        return self.scope
+
+    @property
+    def stays_inside(self) -> bool:
+        """``refuses_outside``, unless its options say otherwise."""
+        return self.refuses_outside
 
     @property
     def orders_within_batch(self) -> bool:
@@ -41,6 +65,14 @@ class Strategy:
     def target_columns_used(self) -> Mapping[str, str]:
         """Columns of the target that options name: option to column."""
         return {}
+
+    def winner(self, version: tuple[str, ...]) -> str:
+        """What wins, for people; empty where it is the row of the greatest version, or of the newest batch."""
+        return ""
+
+    def never_null(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> tuple[str, ...]:
+        """Columns whose NULL would leave a row without a place."""
+        return unique_key
 
     def batch_only(self) -> tuple[Column, ...]:
         """Columns that the batch must have and the target need not."""
@@ -76,7 +108,7 @@ class Strategy:
 
     def checked_rows(self, staged: Staged) -> str:
         """The table of rows that checks look at, once prepared."""
-        return staged.winners
+        return staged.source
 
     def write(self, staged: Staged) -> tuple[Action, ...]:
         """Behind the gate: the actions that change the target."""

@@ -11,6 +11,7 @@ from typing import Any
 from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_idempotent import StageMergeOperator
+from tests.cases import factory, loads
 from tests.cases.case import Step
 from tests.cases.concurrency import may_run_operators
 from tests.cases.contexts import context
@@ -74,6 +75,31 @@ def _day(table: Daily, day: date) -> int:
 def _backfill_run(day: date) -> dict[str, Any]:
     start = instant(day)
     return context("backfill", logical_date=start, interval=(start, start + timedelta(days=1)))
+
+
+# --- runs -----------------------------------------------------------------------------------------
+
+
+def run(world: World, step: Step) -> Any:
+    """The scheduled run of a logical date, or one under a spec of its own, of the case's table and file."""
+    if "spec" not in step:
+        return factory.run(world, step)
+    world.memory["spec"] = step["spec"]
+    return _under_its_spec(world, step)
+
+
+def _under_its_spec(world: World, step: Step) -> Any:
+    return loads.stage_merge(world, {"op": "stage_merge", "run": step["run"], **world.memory["spec"]})
+
+
+def edit_spec(world: World, step: Step) -> None:
+    """The spec says something else from now on."""
+    world.memory["spec"] = {**world.memory["spec"], **step["to"]}
+
+
+def clear_and_rerun(world: World, step: Step) -> Any:
+    """The task of that run is cleared, and runs again under the spec as it is now."""
+    return _under_its_spec(world, step)
 
 
 # --- a spec that is edited ------------------------------------------------------------------------

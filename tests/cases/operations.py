@@ -10,7 +10,6 @@ from typing import Any
 from tests.cases import concurrency, factory, landings, loads, operating
 from tests.cases.case import Step
 from tests.cases.faults import fault_of
-from tests.cases.words import LATER as STRATEGIES_LATER
 from tests.cases.words import lacking_check_words, lacking_load_words, lacking_partition
 from tests.cases.world import World
 
@@ -86,8 +85,7 @@ def _lacking_in_concurrent(step: Step) -> Iterator[Lack]:
 
 def _lacking_in_run(step: Step) -> Iterator[Lack]:
     if "spec" in step:
-        mode = step["spec"].get("mode", "merge")
-        yield STRATEGIES_LATER.get(mode, "a run under a spec of its own"), True
+        yield from lacking_load_words(step["spec"])
 
 
 OPERATIONS: dict[str, Operation] = {
@@ -105,12 +103,14 @@ OPERATIONS: dict[str, Operation] = {
     "poll_destination": Operation(landings.poll_destination, {"op", "dest", "note"}, works=False),
     "parse_dags": Operation(factory.parse_dags, COMMON | {"dir"}),
     "build_dag": Operation(factory.built, COMMON | {"schedule"}),
-    "run": Operation(factory.run, {"op", "expect", "note", "logical_date", "spec", "run"}, _lacking_in_run),
+    "run": Operation(operating.run, {"op", "expect", "note", "logical_date", "spec", "run"}, _lacking_in_run),
     "trigger": Operation(factory.trigger, COMMON | {"logical_date", "conf"}),
     "list_partitions": Operation(factory.list_partitions, COMMON | {"from", "to", "grain"}),
     "unpause": Operation(operating.unpause, COMMON | {"observe"}),
     "backfill": Operation(operating.backfill, COMMON | {"from", "to", "runs", "parallel"}),
     "edit_spec_mid_run": Operation(operating.edit_spec_mid_run, {"op", "note"}, again=False),
+    "edit_spec": Operation(operating.edit_spec, {"op", "to"}, works=False, again=False),
+    "clear_and_rerun": Operation(operating.clear_and_rerun, COMMON, again=False),
     "finish_run": Operation(operating.finish_run, {"op", "note"}, again=False),
     "run_task": Operation(operating.run_task, {"op", "note", "task", "xcom"}),
 }

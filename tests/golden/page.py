@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from airflow_idempotent.core.actions import Action, AddColumns, CreateTarget, EnsureChild, RunChecks, WidenColumns
 from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.drift import Retyped
-from airflow_idempotent.core.manifest import CsvFormat, Part
+from airflow_idempotent.core.manifest import FORMATS, Part
 from airflow_idempotent.core.partition import Grain
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.staged import Staged
@@ -89,8 +89,9 @@ class Page:
         if kind := self.given.get("check"):
             return [RunChecks(WINNERS, (self.check,), self.shape.names)] if kind else []
         assert self.strategy
+        prepared = self.strategy.prepare(self.staged) if self.staged.deduplicated else ()
         made = self.strategy.made(self.relation, self.staged.unique_key, self.staged.version)
-        return [*made, *self.strategy.prepare(self.staged), *self.strategy.write(self.staged)]
+        return [*made, *prepared, *self.strategy.write(self.staged)]
 
     @cached_property
     def strategy(self) -> Strategy | None:
@@ -117,7 +118,7 @@ class Page:
             batch_id="20250501_01",
             partition=Grain.DAY.parse("2025-05-01"),
             partition_column=self.given.get("partition_column"),
-            deduplicated=True,
+            deduplicated=bool(words["unique_key"]),
             **words,
         )
 
@@ -146,7 +147,9 @@ class Page:
     def _action(self, kind: type[Any], given: Mapping[str, Any]) -> Action:
         values = {}
         for item in fields(kind):
-            if item.name in given:
+            if item.name == "upsert":
+                values[item.name] = self._action(ACTIONS["upsert_rows"], given[item.name])
+            elif item.name in given:
                 values[item.name] = self._value(item.name, given[item.name], kind)
             elif item.name in ("target", "columns") or item.default is MISSING:
                 values[item.name] = self._value(item.name, None, kind)
@@ -182,10 +185,13 @@ class Page:
                 return value[0], Grain.DAY.parse(value[1])
             case "checks":
                 return self._load_spec(checks=value).checks
+            case "binds":
+                return tuple((bind, bound) for bind, bound in value)
             case "part":
                 return Part(value["name"], 0, 0, "", tuple(value["columns"]))
             case "format":
-                return CsvFormat(**(value or {}))
+                options = dict(value or {})
+                return FORMATS[options.pop("kind", "csv")](**options)
             case _:
                 return tuple(value) if isinstance(value, list) else value
 

@@ -21,6 +21,7 @@ from typing import Any
 Value = int | str | None
 Row = Mapping[str, Value]
 Key = tuple[Value, ...]
+EFFECTS = ("inserted", "updated", "deleted", "unchanged", "stale", "duplicate", "rejected")
 
 
 @dataclass
@@ -37,12 +38,12 @@ class Table:
         """Apply a batch; what happened to its rows."""
         superseded = not self.version and self.newest.get(partition, 0) > revision
         self.newest[partition] = max(revision, self.newest.get(partition, 0))
-        effects = dict.fromkeys(("inserted", "updated", "deleted", "unchanged", "stale", "duplicate", "rejected"), 0)
+        effects = dict.fromkeys(EFFECTS, 0)
         for row in self.winners(batch):
             effect = self.effect(row, superseded=superseded)
             effects[effect] += 1
             if effect in ("inserted", "updated"):
-                self.rows[self.key(row)] = row
+                self.rows[self.key(row)] = self.written(row)
         effects["duplicate"] = len(batch) - sum(effects.values())
         return effects
 
@@ -62,6 +63,10 @@ class Table:
             return "unchanged"
         wins = self.rank(row) > self.rank(found) if self.version else not superseded
         return "updated" if wins else "stale"
+
+    def written(self, row: Row) -> Row:
+        """What stands in the table once the row has won."""
+        return row
 
     def key(self, row: Row) -> Key:
         return tuple(row[name] for name in self.unique_key)

@@ -9,32 +9,55 @@ from airflow_idempotent.core.actions.changes import (
     KeepUnchanged,
     ResolveChanges,
 )
-from airflow_idempotent.core.actions.making import AddColumns, CreateTarget, DropColumns, EnsureChild, WidenColumns
-from airflow_idempotent.core.actions.staging import CopyBatch, CreateStaging, Deduplicate, InspectBatch, RunChecks
-from airflow_idempotent.core.actions.writing import MeasurePartition, UpsertRows
+from airflow_idempotent.core.actions.history import RebuildIntervals
+from airflow_idempotent.core.actions.making import (
+    AddColumns,
+    CreateTarget,
+    DropColumns,
+    EnsureChild,
+    EnsureIndex,
+    WidenColumns,
+)
+from airflow_idempotent.core.actions.staging import (
+    CopyBatch,
+    CreateStaging,
+    Deduplicate,
+    InspectBatch,
+    QueryBatch,
+    RejectRows,
+    RunChecks,
+)
+from airflow_idempotent.core.actions.writing import DeleteMissing, MeasurePartition, RefuseTies, ReplaceRows, UpsertRows
 
 Action = (
     CreateTarget
     | AddColumns
+    | EnsureIndex
     | DropColumns
     | WidenColumns
     | EnsureChild
     | CreateStaging
     | CopyBatch
+    | QueryBatch
     | InspectBatch
+    | RejectRows
     | Deduplicate
     | RunChecks
-    | UpsertRows
     | EnsureTombstones
     | InspectChanges
     | ResolveChanges
     | KeepUnchanged
     | ApplyChanges
+    | RebuildIntervals
+    | UpsertRows
+    | RefuseTies
+    | DeleteMissing
+    | ReplaceRows
     | MeasurePartition
 )
 
 # Writes to which an older batch must have something less to say than a newer one.
-Superseding = UpsertRows
+Superseding = UpsertRows | RefuseTies | DeleteMissing | ReplaceRows
 
 __all__ = [
     "Action",
@@ -44,13 +67,20 @@ __all__ = [
     "CreateStaging",
     "CreateTarget",
     "Deduplicate",
+    "DeleteMissing",
     "DropColumns",
     "EnsureChild",
+    "EnsureIndex",
     "EnsureTombstones",
     "InspectBatch",
     "InspectChanges",
     "KeepUnchanged",
     "MeasurePartition",
+    "QueryBatch",
+    "RebuildIntervals",
+    "RefuseTies",
+    "RejectRows",
+    "ReplaceRows",
     "ResolveChanges",
     "RunChecks",
     "Superseding",

@@ -40,6 +40,22 @@ class AddColumns:
 
 
 @dataclass(frozen=True, slots=True)
+class EnsureIndex:
+    """Make an index on text columns of ``target`` that finds them by the order of their bytes.
+
+    An index of that name is left alone, and so are all rows. Idempotent because of that.
+    """
+
+    target: Relation
+    columns: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The index's name: a hash of the table and its columns."""
+        return short_name("idem_index", str(self.target), *self.columns)
+
+
+@dataclass(frozen=True, slots=True)
 class DropColumns:
     """Drop columns that the spec no longer has, and their values with them.
 

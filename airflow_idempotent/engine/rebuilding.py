@@ -1,0 +1,29 @@
+"""Writing versions that stay: count repeated rows, write the difference."""
+
+from __future__ import annotations
+
+from airflow_idempotent.core.actions import RebuildIntervals, UpsertRows
+from airflow_idempotent.core.step import Effects
+from airflow_idempotent.engine.differing import write_difference
+from airflow_idempotent.engine.work import Work
+from airflow_idempotent.errors import RepeatedKeyError
+from airflow_idempotent.sql.history import rebuild_intervals as difference_of
+from airflow_idempotent.sql.merge import repeated_keys
+from airflow_idempotent.sql.replace import count_rows
+
+
+def rebuild_intervals(work: Work, action: RebuildIntervals) -> None:
+    """Add the versions of the batch and rebuild the intervals of its keys.
+
+    Raises:
+        RepeatedKeyError: the target has a version of a key twice, and no index against it.
+    """
+    target = work.step.target
+    if not target.is_unique(action.row_key):
+        versions = UpsertRows(action.target, action.source, action.columns, action.row_key)
+        [(count,)] = work.session.query(repeated_keys(versions, target))
+        if count:
+            raise RepeatedKeyError(**work.where, unique_key=action.row_key, count=count)
+    [(rows,)] = work.session.query(count_rows(action.source))
+    work.count(Effects(duplicate=work.measure.staged_rows - rows))
+    write_difference(work, difference_of(action, target))

@@ -1,0 +1,264 @@
+"""Replacing the rows of a scope: what differs is found by one join, and written by the place it lies at.
+
+A place alone could be taken by another row meanwhile, so the transaction that wrote a row is compared too:
+whoever else changes a row between find and write makes the counts differ, which is noticed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from airflow_idempotent.core.actions import ReplaceRows
+from airflow_idempotent.core.columns import BATCH_ID, TableShape
+from airflow_idempotent.sql import groups
+from airflow_idempotent.sql.difference import Difference
+from airflow_idempotent.sql.measure import bounds, within
+from airflow_idempotent.sql.order import content_of, is_exact, payload, same_content
+from airflow_idempotent.sql.places import CHILD, DIFFERENCE, EFFECT, NEW, OLD, WRITER
+from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, setting, statement, table, temporary
+
+_NTH, _HASH = "idem_nth", "idem_hash"
+
+# Two whole tables: merging them in key order beats a hash table that misses every cache, by measurement.
+_BY_ORDER = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_nestloop"))
+_BY_PLAN = tuple(setting(name, "on") for name in ("enable_hashjoin", "enable_nestloop"))
+# Row by row by its place: without it the whole target would be read once more.
+BY_PLACE = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_mergejoin", "enable_material"))
+
+
+def replace_rows(action: ReplaceRows, target: TableShape) -> Difference:
+    """Find what differs between source and scope, count it, write it."""
+    find = statement(temporary(DIFFERENCE, _differing(action, target)), **scope_binds(action, target))
+    in_order = bool(action.is_of_table and action.unique_key and target.is_unique(action.unique_key))
+    found = (*_BY_ORDER, find, *_BY_PLAN) if in_order else (find,)
+    if action.keys:
+        analyze = statement(exp.Analyze(tables=[table(action.source)]))
+        found = (analyze, *found, *groups.judge(action, target))
+    by_place = BY_PLACE if action.within or not target.partitioned else ()
+    gone = _mark(action) if action.on_missing == "soft_delete" else _delete(action)
+    updates = bool(action.unique_key or action.deleted_column)
+    update = (("updated", _update(action, target)),) if updates else ()
+    write = (("deleted", gone), *update, ("inserted", _insert(action)))
+    return Difference((*found, *by_place), _count(action), write, counted=True)
+
+
+def in_scope(action: ReplaceRows, alias: str) -> list[exp.Expr]:
+    """That a row of the target is one of those which the batch speaks for; bind ``scope_binds``."""
+    if action.within:
+        return within(action.within[0], alias)
+    if action.partition:
+        by = exp.Collate(this=column(BATCH_ID, alias), expression=exp.to_identifier("C", quoted=True))
+        return [
+            exp.GTE(this=by, expression=exp.Placeholder(this="first_id")),
+            exp.LT(this=by.copy(), expression=exp.Placeholder(this="beyond_ids")),
+        ]
+    if action.keys:
+        asked = exp.select(*(column(name, "k") for name in action.keys)).from_(table(action.source, "k"))
+        known = exp.Tuple(expressions=[column(name, alias) for name in action.keys])
+        return [exp.In(this=known, query=asked.subquery())]
+    return []
+
+
+def scope_binds(action: ReplaceRows, target: TableShape) -> dict[str, Any]:
+    """The values that ``in_scope`` needs. Batch ids are ``<partition>_<number>``: a backtick follows the underscore."""
+    if action.within:
+        return bounds(action.within[1], target[action.within[0]])
+    if action.partition:
+        return {"first_id": f"{action.partition.compact}_", "beyond_ids": f"{action.partition.compact}`"}
+    return {}
+
+
+def rows_in_target(action: ReplaceRows) -> Statement:
+    """How many rows an empty batch would take away."""
+    counted = exp.select(exp.Count(this=exp.Star())).from_(table(action.target, "t"))
+    if action.on_missing == "soft_delete":
+        counted = counted.where(exp.not_(column(action.deleted_column, "t")))
+    return statement(counted)
+
+
+def keys_elsewhere(action: ReplaceRows, target: TableShape) -> Statement:
+    """How many keys of the batch stand in the target outside its scope."""
+    same = [exp.EQ(this=column(name, "t"), expression=column(name, "w")) for name in action.unique_key]
+    outside = exp.not_(exp.Is(this=exp.Paren(this=exp.and_(*in_scope(action, "t"))), expression=exp.true()))
+    counted = exp.select(exp.Count(this=exp.Star())).from_(table(action.source, "w"))
+    joined = counted.join(table(action.target, "t"), on=exp.and_(*same)).where(outside)
+    return statement(joined, **scope_binds(action, target))
+
+
+def count_rows(source: str) -> Statement:
+    """How many rows the batch has, once deduplicated."""
+    return statement(exp.select(exp.Count(this=exp.Star())).from_(table(source)))
+
+
+def _differing(action: ReplaceRows, target: TableShape) -> exp.Select:
+    """One row per row to write: what to do, where the new row lies, where the old one."""
+    added = column(OLD, "t").is_(exp.null())
+    gone: exp.Expr = column(NEW, "w").is_(exp.null())
+    differs: list[exp.Expr] = []
+    if action.unique_key:
+        content = payload(action.columns, action.unique_key, (), target)
+        differs += [exp.not_(same_content("w", "t", content, target))] if content else []
+    if action.on_missing == "soft_delete":
+        is_live = exp.not_(column(action.deleted_column, "t"))
+        differs.append(column(action.deleted_column, "t"))
+        gone = exp.and_(gone, is_live)
+    effect = exp.case().when(added.copy(), exp.Literal.string("inserted"))
+    effect = effect.when(column(NEW, "w").is_(exp.null()), exp.Literal.string("deleted"))
+    effect = effect.else_(exp.Literal.string("updated"))
+    both = exp.not_(column(NEW, "w").is_(exp.null()))
+    changed = [exp.and_(both, exp.or_(*differs))] if differs else []
+    selected = [exp.alias_(effect, EFFECT, quoted=True), column(NEW, "w")]
+    selected += [column(name, "t") for name in (OLD, CHILD, WRITER)]
+    selected += [
+        exp.alias_(exp.func("coalesce", column(name, "w"), column(name, "t")), groups.key(number), quoted=True)
+        for number, name in enumerate(action.keys)
+    ]
+    rows = exp.select(*selected).from_(_new(action, target))
+    side = "left" if action.on_missing == "keep" else "full"
+    rows = rows.join(_old(action, target), on=exp.and_(*_matching(action, target)), join_type=side)
+    return rows.where(exp.or_(added, gone, *changed)).order_by(column(OLD, "t"), column(NEW, "w"))
+
+
+def _new(action: ReplaceRows, target: TableShape) -> exp.Subquery:
+    """The batch's rows as ``w``."""
+    selected: list[exp.Expr] = [column(name, "s") for name in action.columns]
+    selected.append(exp.alias_(column("ctid", "s"), NEW, quoted=True))
+    if not action.unique_key:
+        selected += _numbered(action, target)
+    elif not target.is_unique(action.unique_key):
+        one = exp.cast(exp.Literal.number(1), data_type("bigint"))
+        selected.append(exp.alias_(one, _NTH, quoted=True))
+    return exp.select(*selected).from_(table(action.source, "s")).subquery(quoted("w"))
+
+
+def _old(action: ReplaceRows, target: TableShape) -> exp.Subquery:
+    """The scope's rows as ``t``, with their places; numbered where several could be meant."""
+    names = dict.fromkeys((*action.columns, *([action.deleted_column] if action.deleted_column else ())))
+    selected: list[exp.Expr] = [column(name, "s") for name in names]
+    places = (("ctid", OLD), ("tableoid", CHILD), ("xmin", WRITER))
+    selected += [exp.alias_(column(name, "s"), alias, quoted=True) for name, alias in places]
+    if not action.unique_key:
+        selected += _numbered(action, target, first=action.deleted_column)
+    elif not target.is_unique(action.unique_key):
+        keys: list[exp.Expr] = [column(name, "s") for name in action.unique_key]
+        order: list[exp.Expr] = [column(action.deleted_column, "s")] if action.deleted_column else []
+        order += [content_of(target[name], "s") for name in payload(action.columns, action.unique_key, (), target)]
+        selected.append(_nth(keys, order))
+    rows = exp.select(*selected).from_(table(action.target, "s"))
+    return rows.where(*in_scope(action, "s")).subquery(quoted("t"))
+
+
+def _numbered(action: ReplaceRows, target: TableShape, first: str = "") -> list[exp.Expr]:
+    """A hash of the row's content, and which of the rows of equal content it is."""
+    content = [content_of(target[name], "s") for name in action.columns]
+    row = exp.func("ROW", *(value.copy() for value in content))
+    hashed = exp.func("hash_record_extended", row, exp.Literal.number(0))
+    number = _nth([hashed.copy(), *content], [column(first, "s")] if first else [])
+    return [exp.alias_(hashed, _HASH, quoted=True), number]
+
+
+def _nth(within_each: list[exp.Expr], order: list[exp.Expr]) -> exp.Expr:
+    ordered = exp.Order(expressions=[exp.Ordered(this=item, nulls_first=False) for item in order]) if order else None
+    number = exp.Window(this=exp.RowNumber(), partition_by=within_each, order=ordered)
+    return exp.alias_(number, _NTH, quoted=True)
+
+
+def _matching(action: ReplaceRows, target: TableShape) -> list[exp.Expr]:
+    """That a row of the batch and one of the scope are the same row."""
+    by = [*action.unique_key] if action.unique_key else [_HASH]
+    if not (action.unique_key and target.is_unique(action.unique_key)):
+        by.append(_NTH)
+    same: list[exp.Expr] = [exp.EQ(this=column(name, "w"), expression=column(name, "t")) for name in by]
+    return same if action.unique_key else [*same, same_content("w", "t", action.columns, target)]
+
+
+def _count(action: ReplaceRows) -> Statement:
+    """Rows of (effect, rows, of them beyond the batch); what is not in the difference is unchanged."""
+    of_table_alone = column(NEW, "d").is_(exp.null())
+    beyond = exp.Filter(this=exp.Count(this=exp.Star()), expression=exp.Where(this=of_table_alone))
+    found = exp.select(column(EFFECT, "d"), exp.Count(this=exp.Star()), beyond).from_(table(DIFFERENCE, "d"))
+    found = found.group_by(column(EFFECT, "d"))
+    rows = exp.select(exp.Count(this=exp.Star())).from_(table(action.source)).subquery()
+    differing = exp.select(exp.Count(this=column(NEW))).from_(table(DIFFERENCE)).subquery()
+    kept = exp.Sub(this=rows, expression=differing)
+    unchanged = exp.select(exp.Literal.string("unchanged"), kept, exp.Literal.number(0))
+    return statement(exp.union(found, unchanged, distinct=False))
+
+
+def _delete(action: ReplaceRows) -> Statement:
+    delete = exp.Delete(
+        this=table(action.target, "t"), using=[table(DIFFERENCE, "d")], where=exp.Where(this=_lies("deleted"))
+    )
+    return statement(delete)
+
+
+def _mark(action: ReplaceRows) -> Statement:
+    """Say of rows that they are gone."""
+    marked = exp.EQ(this=column(action.deleted_column), expression=exp.true())
+    update = exp.Update(this=table(action.target, "t"), expressions=[marked])
+    return statement(update.from_(table(DIFFERENCE, "d")).where(_lies("deleted")))
+
+
+def _update(action: ReplaceRows, target: TableShape) -> Statement:
+    """Rows of the same key in place; what an equal key fixes stays as it is."""
+    fixed = {name for name in action.unique_key if is_exact(target[name])}
+    names = [name for name in action.columns if name not in fixed] or action.columns
+    changes: list[exp.Expr] = [exp.EQ(this=column(name), expression=column(name, "w")) for name in names]
+    changes += [exp.EQ(this=column(name), expression=value) for name, value in _own(action)]
+    if action.whole:
+        lacking = [item.name for item in target.columns if item.writable and item.name not in action.columns]
+        changes += [exp.EQ(this=column(name), expression=exp.var("DEFAULT")) for name in lacking]
+    update = exp.Update(this=table(action.target, "t"), expressions=changes)
+    update.set("from_", joined_by_place(action.source))
+    return statement(update.where(_lies("updated")), **_own_binds(action))
+
+
+def _insert(action: ReplaceRows) -> Statement:
+    """New rows in the order of the batch, which is that of keys once it is deduplicated."""
+    own = _own(action)
+    values = [*(column(name, "w") for name in action.columns), *(value for _, value in own)]
+    on = exp.EQ(this=column("ctid", "w"), expression=column(NEW, "d"))
+    rows = exp.select(*values).from_(table(DIFFERENCE, "d")).join(table(action.source, "w"), on=on)
+    rows = rows.where(_is("inserted")).order_by(column(NEW, "d"))
+    names = [quoted(name) for name in (*action.columns, *(name for name, _ in own))]
+    insert = exp.Insert(this=exp.Schema(this=table(action.target), expressions=names), expression=rows)
+    return statement(insert, **_own_binds(action))
+
+
+def _own(action: ReplaceRows) -> list[tuple[str, exp.Expr]]:
+    """Columns that the batch does not fill, and what written rows get there."""
+    own: list[tuple[str, exp.Expr]] = []
+    if action.batch_id:
+        own.append((BATCH_ID, exp.Placeholder(this="batch_id")))
+    if action.deleted_column:
+        own.append((action.deleted_column, exp.false()))
+    return own
+
+
+def _own_binds(action: ReplaceRows) -> dict[str, Any]:
+    return {"batch_id": action.batch_id} if action.batch_id else {}
+
+
+def _is(effect: str) -> exp.Expr:
+    return exp.EQ(this=column(EFFECT, "d"), expression=exp.Literal.string(effect))
+
+
+def _lies(effect: str) -> exp.Expr:
+    """That ``t`` is the very row which was found, as it was found."""
+    return exp.and_(_is(effect), *lies())
+
+
+def lies() -> list[exp.Expr]:
+    """That ``t`` lies where ``d`` has found it, and nobody has written it since."""
+    same = (("ctid", OLD), ("tableoid", CHILD), ("xmin", WRITER))
+    return [exp.EQ(this=column(name, "t"), expression=column(found, "d")) for name, found in same]
+
+
+def joined_by_place(source: str, *, side: str | None = None) -> exp.From:
+    """What differs, ``d``, and the batch's rows to it, ``w``."""
+    on = exp.EQ(this=column("ctid", "w"), expression=column(NEW, "d"))
+    rows = exp.From(this=table(DIFFERENCE, "d"))
+    rows.this.append("joins", exp.Join(this=table(source, "w"), on=on, side=side))
+    return rows
