@@ -99,7 +99,7 @@ def _merged(work: Work, action: ApplyChanges) -> bool:
     found = Effects(**dict(zip(COUNTED, counts, strict=True)))
     updated = written - found.inserted - found.deleted
     accounted = written + found.unchanged + found.stale
-    work.count(found + Effects(updated=updated, duplicate=work.measure.staged_rows - accounted))
+    work.count(found + Effects(updated=updated, duplicate=work.rows - accounted))
     for statement in (END, bury(action), AS_PLANNED, outlive(action)):
         work.session.execute(statement)
     return True
@@ -119,7 +119,7 @@ def _write_difference(work: Work, action: ApplyChanges) -> None:
         found[verdict] = keys
         accounted += keys - beyond
         _count(work, verdict, keys, beyond)
-    work.count(Effects(duplicate=work.measure.staged_rows - accounted))
+    work.count(Effects(duplicate=work.rows - accounted))
     _write(work, difference.write, found)
 
 

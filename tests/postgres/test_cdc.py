@@ -358,6 +358,24 @@ def test_a_target_with_the_op_column_gets_it(warehouse: Warehouse) -> None:
     assert rows(warehouse, "id, op, v") == [(1, "U", "b")]
 
 
+def test_an_event_that_cannot_be_read_can_be_set_aside(warehouse: Warehouse) -> None:
+    made(warehouse)
+    spec = spec_of(reject="quarantine", options={"key_before": {"id": "old_id"}})
+    good = "".join(f"I,,{n},a,1,\n" for n in range(20))
+
+    effects = warehouse.load(spec, f"op,old_id,id,v,ver,seq\n{good}I,,x,a,1,\nU,3,30,a,2,\n").effects
+
+    assert effects == Effects(inserted=20, duplicate=1, rejected=1)
+
+
+def test_a_deletion_needs_no_time(warehouse: Warehouse) -> None:
+    made(warehouse, "id int PRIMARY KEY, d date, ver int, seq int")
+    spec = spec_of(event_time="d")
+    warehouse.load(spec, "op,id,d,ver,seq\nI,1,2025-05-01,1,\n")
+
+    assert warehouse.load(spec, "op,id,d,ver,seq\nD,1,,2,\n", revision=2).effects == Effects(deleted=1)
+
+
 # --- targets as they are ----------------------------------------------------------------------------------------------
 
 
