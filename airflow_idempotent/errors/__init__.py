@@ -27,20 +27,11 @@ from airflow_idempotent.errors.landing import (
     SourceUnavailableError,
 )
 from airflow_idempotent.errors.loading import (
-    BadRowError,
     ConstraintError,
-    EventTimeMissingError,
     GateClosedError,
-    NullKeyError,
-    NullVersionError,
-    OutsidePartitionError,
-    PrecisionError,
-    RepeatedKeyError,
     SchemaDriftError,
     StillReferencedError,
     TargetMissingError,
-    TieError,
-    TooManyRejectedError,
 )
 from airflow_idempotent.errors.proofs import LawBrokenError
 from airflow_idempotent.errors.replacing import (
@@ -50,6 +41,17 @@ from airflow_idempotent.errors.replacing import (
     OtherSpecError,
     RepeatedInBatchError,
     RowsChangedError,
+)
+from airflow_idempotent.errors.rows import (
+    BadRowError,
+    EventTimeMissingError,
+    NullKeyError,
+    NullVersionError,
+    OutsidePartitionError,
+    PrecisionError,
+    RepeatedKeyError,
+    TieError,
+    TooManyRejectedError,
 )
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
 from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFailedError, TransformError
