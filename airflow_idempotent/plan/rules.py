@@ -40,9 +40,10 @@ def late(spec: TableSpec) -> str:
     reads = "Scheduled runs do not look back (late_data.lookback is 0)"
     if count := spec.late_data.lookback:
         reads = f"Each scheduled run also reads the {count} partition(s) before its own again"
+    corrected = "a corrected file becomes a new batch"
     if isinstance(spec.source, Transform):
-        return f"{reads}; rows that have come into its inputs since are seen when its partition is run again."
-    return f"{reads}; {spec.strategy.late}."
+        corrected = "rows that have come into its inputs since are seen"
+    return f"{reads}; {spec.strategy.late or f'{corrected} when its partition is run again'}."
 
 
 def bad(spec: TableSpec) -> str:

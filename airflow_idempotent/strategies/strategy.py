@@ -35,7 +35,7 @@ class Strategy:
     older: ClassVar[str] = (
         "An older batch replaces no newer row: those are stale. Other partitions and keys are left alone."
     )
-    late: ClassVar[str] = "a corrected file becomes a new batch when its partition is run again"
+    late: ClassVar[str] = ""
 
     @property
     def demands(self) -> Mapping[str, str]:

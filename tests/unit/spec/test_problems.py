@@ -9,9 +9,15 @@ import pytest
 from airflow_idempotent.errors import SpecError
 from airflow_idempotent.spec.loader import load_mapping
 from airflow_idempotent.spec.words import ALIASES, meant
+from airflow_idempotent.strategies import STRATEGIES
 from tests.unit.spec.orders import COLUMNS, LEFT_OUT, ORDERS, options, orders, problems_with
 
 NO_KEY = "required by strategy 'merge': which columns tell which row is which?"
+NO_COLUMN = "required by strategy 'insert_overwrite': which column says in which partition a row lies?"
+NO_GROUP = "required by strategy 'delete_insert' without 'unique_key': which rows go together?"
+TWO_GROUPS = "'x' is not in 'unique_key': one row would be of two keys of this merge_key"
+MISSING = "Input should be 'delete', 'keep' or 'soft_delete'"
+KINDS = " or ".join(map(repr, STRATEGIES))
 ODD_TABLE = "is not a table name: write schema.table, with double quotes around odd names"
 PRESETS = "@hourly, @daily, @weekly, @monthly, @yearly, a cron expression or an ISO 8601 duration"
 
@@ -50,6 +56,46 @@ PRESETS = "@hourly, @daily, @weekly, @monthly, @yearly, a cron expression or an 
         ({"strategy": {"kind": "marge"}}, "strategy", "unknown strategy 'marge', did you mean 'merge'?"),
         ({"strategy": "upsert"}, "strategy", "unknown strategy 'upsert'"),
         ({"strategy": {"kind": "merge", "verson": "a"}}, "strategy.verson", "unknown option"),
+        ({"strategy": {"on_missing": "keep"}}, "strategy.kind", f"required: {KINDS}"),
+        (
+            {"strategy": {"kind": "snapshot", "alow_empty": True}},
+            "strategy.alow_empty",
+            "unknown option, did you mean 'allow_empty'?",
+        ),
+        ({"strategy": {"kind": "snapshot", "on_missing": "go"}}, "strategy.on_missing", MISSING),
+        ({"strategy": "insert_overwrite"}, "partition_by.column", NO_COLUMN),
+        ({"strategy": "delete_insert", "unique_key": []}, "strategy.merge_key", NO_GROUP),
+        ({"strategy": {"kind": "delete_insert", "merge_key": "x"}}, "strategy.merge_key", TWO_GROUPS),
+        (
+            {"strategy": {"kind": "cdc", "op_colum": "o"}},
+            "strategy.op_colum",
+            "unknown option, did you mean 'op_column'?",
+        ),
+        (
+            {"strategy": {"kind": "cdc", "op_map": {"insret": ["I"]}}},
+            "strategy.op_map.insret",
+            "unknown option, did you mean 'insert'?",
+        ),
+        (
+            {"strategy": {"kind": "cdc", "op_map": {"delete": ["U"]}}, "version": "updated_at"},
+            "strategy.op_map",
+            "code 'U' is listed twice",
+        ),
+        (
+            {"strategy": {"kind": "cdc", "key_before": {"status": "old"}}, "version": "updated_at"},
+            "strategy.key_before.status",
+            "column 'status' is not in unique_key",
+        ),
+        (
+            {"strategy": {"kind": "cdc", "tombstone_ttl": "0 days"}, "version": "updated_at"},
+            "strategy.tombstone_ttl",
+            "must be longer than nothing",
+        ),
+        (
+            {"strategy": "cdc"},
+            "version",
+            "required by strategy 'cdc': which columns order two events of one key?",
+        ),
         ({"incremental_strategy": "merg"}, "strategy", "unknown strategy 'merg', did you mean 'merge'?"),
         # table
         ({"table": ""}, "table", f"'' {ODD_TABLE}"),
