@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -133,6 +134,47 @@ def test_keys_that_the_type_holds_for_equal_are_one_key(warehouse: Warehouse, na
     assert warehouse.load(spec, second, revision=2).effects.touched == 0
     assert warehouse.physical("t") == before
     assert warehouse.sql("SELECT count(DISTINCT id), count(*) FROM t") == [(2, 4 if name == "scd2" else 2)]
+
+
+KEYS = [
+    ("mood", "sad", "very happy"),
+    ("bytea", "\\x00", "\\xff"),
+    ("interval", "1 day", "1 mon"),
+    ("int4range", "empty", "[1,5)"),
+    ("jsonb", '{"a": 1}', "[]"),
+    ("numeric(8,3)", "1.500", "NaN"),
+    ("timestamptz", "-infinity", "2025-05-01 10:00:00+02"),
+    ("citext", "a", "B"),
+    ("pair", "(1,x)", "(2,)"),
+]
+
+
+@every_strategy
+@pytest.mark.parametrize("role", ["id", "ver"])
+def test_keys_and_versions_may_be_of_every_type_that_has_an_order(warehouse: Warehouse, name: str, role: str) -> None:
+    tried = TRIED[name]
+    warehouse.sql(MADE)
+    for number, (kind, *values) in enumerate(KEYS):
+        low, high = (
+            text for (text,) in warehouse.sql("SELECT x FROM unnest(%s::text[]) x ORDER BY x::" + kind, [values])
+        )
+        types = {"id": "int", "ver": "int"} | {role: kind}
+        table = f"t{number}"
+        own = tried.own.replace(" int", f" {types['ver']}")
+        base = f"id {types['id']}, ver {types['ver']}, d date"
+        warehouse.sql(replace(tried, own=own).ddl(table=table, base=base))
+        spec = tried.spec(table)
+        if role == "id":
+            first, second = tried.batch((low, 1, "a"), (high, 1, "b")), tried.batch((low, 2, "A"), (high, 1, "b"))
+        else:
+            first, second = tried.batch((1, low, "a"), (2, low, "b")), tried.batch((1, high, "A"), (2, low, "b"))
+        for revision, text in enumerate((first, second), start=1):
+            warehouse.load(spec, text, revision=revision)
+            assert warehouse.load(spec, text, revision=revision).effects.touched == 0, kind
+
+        found = [row for (row,) in warehouse.sql(f"SELECT v FROM {table} ORDER BY id, ver")]
+        expected = {"insert_only": ["a", "b"], "scd2": ["a", "A", "b"]}.get(name, ["A", "b"])
+        assert sorted(found) == sorted(expected), kind
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
