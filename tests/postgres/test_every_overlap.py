@@ -128,7 +128,7 @@ def test_writers_of_other_partitions_that_want_the_same_keys_do_not_deadlock(
 
     def batch(writer: int, turn: int) -> None:
         day = DAYS[(4 * turn + writer) % len(DAYS)]
-        first = 1000 * (4 * turn + writer) if not tried.shares_keys else 0
+        first = 10_000 * (4 * turn + writer) if not tried.shares_keys else 0
         keys = [first + key for key in random.sample(range(150 + 40 * turn), 100)]
         keys.sort(reverse=writer % 2 == 0)
         batches.append((day, tried.batch(*((key, 4 * turn + writer, f"{writer}/{turn}") for key in keys), day=day)))
