@@ -30,7 +30,7 @@ INSTALL := $(BIN)/uv pip install --quiet --compile-bytecode
 
 .PHONY: help
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: $(READY) ## Create .venv with Airflow 3.3 and all that the tests need
@@ -77,6 +77,18 @@ demo-stop: ## Stop what `make demo KEEP=1` left up
 .PHONY: bench
 bench: $(READY)-bench ## Measure a load against hand-tuned SQL in psql
 	$(BIN)/python benchmarks/run.py $(ARGS)
+
+.PHONY: bench-strategies
+bench-strategies: $(READY)-bench ## Measure every write strategy; ARGS="--only cdc scd2"
+	$(BIN)/python benchmarks/strategies.py $(ARGS)
+
+.PHONY: bench-growth
+bench-growth: $(READY)-bench ## Measure the same batch into 2 and into 20 million rows
+	$(BIN)/python benchmarks/growth.py $(ARGS)
+
+.PHONY: bench-backfill
+bench-backfill: $(READY)-bench ## Measure 30 days loaded again, one and two at a time
+	$(BIN)/python benchmarks/backfill.py $(ARGS)
 
 # --------------------------------------------------------------------------------------------------------------- checking
 

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from airflow_idempotent.operators.land import AtomicLandOperator
     from airflow_idempotent.operators.stage_merge import StageMergeOperator
     from airflow_idempotent.operators.validate import ValidatePartitionOperator
+    from airflow_idempotent.spec.python_source import Python
     from airflow_idempotent.spec.source import Files, Query
     from airflow_idempotent.spec.table import TableSpec
+    from airflow_idempotent.spec.transform import Transform
 
 __version__ = "0.1.0"
 
@@ -25,9 +27,11 @@ __all__ = [
     "AtomicLandOperator",
     "DeduplicateTableOperator",
     "Files",
+    "Python",
     "Query",
     "StageMergeOperator",
     "TableSpec",
+    "Transform",
     "ValidatePartitionOperator",
     "__version__",
     "load_tables",
@@ -37,9 +41,11 @@ _HOMES = {
     "AtomicLandOperator": "airflow_idempotent.operators.land",
     "DeduplicateTableOperator": "airflow_idempotent.operators.deduplicate",
     "Files": "airflow_idempotent.spec.source",
+    "Python": "airflow_idempotent.spec.python_source",
     "Query": "airflow_idempotent.spec.source",
     "StageMergeOperator": "airflow_idempotent.operators.stage_merge",
     "TableSpec": "airflow_idempotent.spec.table",
+    "Transform": "airflow_idempotent.spec.transform",
     "ValidatePartitionOperator": "airflow_idempotent.operators.validate",
     "load_tables": "airflow_idempotent.dag_factory.folder",
 }

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,7 @@ from typing import IO, Any
 
 HERE = Path(__file__).parent
 SPEC = HERE / "orders.yaml"
-LIMIT = HERE / "limit.sql"
+LIMIT = HERE / "limits" / "merge.sql"
 WATCH_S = 0.05
 
 
@@ -50,16 +51,32 @@ class ContenderError(RuntimeError):
     """A process failed, or gave a wrong answer."""
 
 
-def limit(psql: Path, dsn: str, file: Path) -> Run:
-    """The hand-written script."""
-    return timed([psql, "-X", "-q", "-d", dsn, "-v", f"file={file}", "-f", LIMIT], folder=HERE)
+def limit(psql: Path, dsn: str, file: Path, *, script: Path = LIMIT, **words: str) -> Run:
+    """The hand-written script; ``words`` are what it knows beside the file."""
+    variables = [word for name, value in {"file": file, **words}.items() for word in ("-v", f"{name}={value}")]
+    return timed([psql, "-X", "-q", "-d", dsn, *variables, "-f", script], folder=HERE)
 
 
-def ours(dsn: str, partition: str, folder: Path, *options: str) -> Run:
+def ours(dsn: str, partition: str | Sequence[str], folder: Path, *options: str, spec: Path = SPEC) -> Run:
     """Our ``run``: land, stage_merge, validate. ``folder`` has the inbox, and gets the landed batches."""
+    return timed([*our_command(dsn, partition, spec), *options], folder=folder)
+
+
+def our_command(dsn: str, partition: str | Sequence[str], spec: Path = SPEC) -> list[str | Path]:
+    """What is typed to load one partition, or several."""
     script = Path(sys.executable).with_name("airflow-idempotent")
     command = [script] if script.exists() else [sys.executable, "-m", "airflow_idempotent"]
-    return timed([*command, "run", SPEC, "--partition", partition, "--dsn", dsn, "--json", *options], folder=folder)
+    keys = [partition] if isinstance(partition, str) else partition
+    named = [word for key in keys for word in ("--partition", key)]
+    return [*command, "run", spec, *named, "--dsn", dsn, "--json"]
+
+
+def deliver(folder: Path, partition: str, file: Path) -> None:
+    """Put a file where our ``run`` looks for the partition's, in place of what was there."""
+    inbox = folder / "inbox" / partition
+    shutil.rmtree(inbox, ignore_errors=True)
+    inbox.mkdir(parents=True)
+    os.link(file, inbox / file.name)
 
 
 def timed(command: Sequence[str | Path], *, folder: Path) -> Run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -35,6 +35,19 @@ def compute(columns: Mapping[str, str], *, before: Path, batch: Path, after: Pat
         db.execute(JUDGE.format(batch=_reader(batch, columns), before=_reader(before, columns)))
         db.execute(WRITE.format(after=after))
         return dict(db.execute(COUNT).fetchall())
+
+
+def rows_after(
+    query: str, files: Mapping[str, Path], types: Mapping[str, Mapping[str, str]], columns: Sequence[str], after: Path
+) -> None:
+    """Write what ``query`` finds in the ``files``, each a view of its name, to ``after``."""
+    with duckdb.connect() as db:
+        db.execute("set timezone = 'UTC'")
+        for name, path in files.items():
+            db.execute(f"create view {name} as from {_reader(path, types[name])}")
+        named = ", ".join(columns)
+        options = "format csv, header, force_quote (status, note), nullstr ''"
+        db.execute(f"copy (select {named} from ({query})) to '{after}' ({options})")
 
 
 def _reader(path: Path, columns: Mapping[str, str]) -> str:

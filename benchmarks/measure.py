@@ -1,88 +1,58 @@
-"""One turn of each contender: a first load, a second one, and what they did to the table."""
+"""What ``make bench`` measures: a first load, a second one, and what they did to the table."""
 
 from __future__ import annotations
 
 import datetime as dt
-import os
 import shutil
-import statistics
-from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import contenders
-from contenders import ContenderError, Run
-from warehouse import Image, Warehouse
-from workload import DAYS, FIRST_DAY, Workload
+from contenders import ContenderError, Run, deliver
+from rows import DAYS, FIRST_DAY
+from turns import Key, Turns
+from workload import Workload
 
 TARGETS = ("default", "ours")
 """A table created as anybody would, and one that our product created from the spec."""
 EXPECTED = "expected"
+SEEDED = FIRST_DAY.isoformat()
 PARTITION = (FIRST_DAY + dt.timedelta(days=DAYS)).isoformat()
 
-Key = tuple[str, str, str]
-"""Target, contender, phase."""
-
 
 @dataclass
-class Figures:
-    """Everything measured, by target, contender and phase."""
-
-    seconds: dict[Key, list[float]] = field(default_factory=lambda: defaultdict(list))
-    cpu: dict[Key, list[float]] = field(default_factory=lambda: defaultdict(list))
-    """Processor seconds of client and session: what the neighbours of a shared machine disturb less."""
-    wal: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(list))
-    touched: dict[Key, int] = field(default_factory=dict)
-    steps: dict[Key, dict[str, float]] = field(default_factory=dict)
-    """Seconds of land, stage_merge and validate, of the last turn."""
-
-    def median(self, target: str, contender: str, phase: str) -> float:
-        return statistics.median(self.seconds[target, contender, phase])
-
-    def last(self, target: str) -> str:
-        """The last turn, in one line."""
-        turns = {key: values[-1] for key, values in self.seconds.items() if key[0] == target}
-        return ", ".join(f"{contender} {phase} {seconds:.2f} s" for (_, contender, phase), seconds in turns.items())
-
-
-@dataclass
-class Bench:
+class Bench(Turns):
     """The databases, the files, and who takes turns on them."""
 
-    warehouse: Warehouse
-    psql: Path
-    work: Workload
-    folder: Path
-    figures: Figures
-    expected: Image = ()
+    psql: Path = field(kw_only=True)
+    work: Workload = field(kw_only=True)
+    folder: Path = field(kw_only=True)
+    targets: tuple[str, ...] = TARGETS
 
     def prepare(self) -> None:
         """One template per target, with the ledger in it, as it is after the first day of a table's life."""
-        for database in (EXPECTED, *TARGETS):
+        for database in (EXPECTED, *self.targets):
             self.warehouse.create(database)
         self.warehouse.fill(EXPECTED, self.work.expected)
         self.expected = self.warehouse.image(EXPECTED)
-        self.warehouse.fill("default", self.work.target)
-        for target, before in zip(TARGETS, (self.work.first_day, self.work.target), strict=True):
-            self._deliver(target, FIRST_DAY.isoformat(), before)
-            contenders.ours(self.warehouse.dsn(target), FIRST_DAY.isoformat(), self.folder / target)
-            self._deliver(target, PARTITION, self.work.batch)
+        for target in self.targets:
+            before = self.work.target
+            if target == "default":
+                self.warehouse.fill(target, before)
+                before = self.work.first_day
+            deliver(self.folder / target, SEEDED, before)
+            contenders.ours(self.warehouse.dsn(target), SEEDED, self.folder / target)
+            deliver(self.folder / target, PARTITION, self.work.batch)
             self.warehouse.finish(target)
-
-    def _deliver(self, target: str, partition: str, file: Path) -> None:
-        folder = self.folder / target / "inbox" / partition
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        os.link(file, folder / file.name)
 
     def limit(self, target: str, *, checked: bool) -> None:
         """The hand-written script, twice."""
         self.warehouse.restore(target)
         for phase in ("first", "rerun"):
-            self._turn((target, "limit", phase), self._by_hand)
+            key = (target, "limit", phase)
+            self.turn(key, self._by_hand)
             if checked:
-                self._compare(target, "limit", phase)
+                self.compare(key)
             self.warehouse.read()
 
     def _by_hand(self) -> Run:
@@ -98,34 +68,14 @@ class Bench:
         for phase, effects in (("first", first), ("rerun", again), ("skip", again)):
             key = (target, "ours", phase)
             words = ["--skip-unchanged"] if phase == "skip" else []
-            run = self._counted(key, words) if checked and phase != "first" else self._load(key, words)
-            self.figures.steps[key] = run.partition["seconds"]
+            run = self._load(key, words, counted=checked and phase != "first")
             # A skipped load answers with the receipt of the load before.
             if run.effects != effects:
                 raise ContenderError(f"{target} target, {phase}: expected {effects}, got {run.effects}")
             if checked:
-                self._compare(target, "ours", phase)
+                self.compare(key)
             self.warehouse.read()
 
-    def _counted(self, key: Key, words: list[str]) -> Run:
-        with self.warehouse.counting_touched() as touched:
-            run = self._load(key, words)
-        self.figures.touched[key] = touched[0]
-        return run
-
-    def _load(self, key: Key, words: list[str]) -> Run:
-        return self._turn(key, lambda: contenders.ours(self.warehouse.dsn(), PARTITION, self.folder / key[0], *words))
-
-    def _turn(self, key: Key, load: Callable[[], Run]) -> Run:
-        wal, cpu = self.warehouse.wal(), self.warehouse.cpu()
-        run = load()
-        self.figures.wal[key].append(self.warehouse.wal() - wal)
-        self.figures.cpu[key].append(self.warehouse.cpu() - cpu + run.cpu)
-        self.figures.seconds[key].append(run.seconds)
-        return run
-
-    def _compare(self, target: str, contender: str, phase: str) -> None:
-        found = self.warehouse.image()
-        if found != self.expected:
-            turn = f"{target} target, {contender}, {phase}"
-            raise ContenderError(f"{turn}: the table is {found}, expected {self.expected}")
+    def _load(self, key: Key, words: list[str], *, counted: bool) -> Run:
+        dsn, folder = self.warehouse.dsn(), self.folder / key[0]
+        return self.our_turn(key, lambda: contenders.ours(dsn, PARTITION, folder, *words), counted=counted)

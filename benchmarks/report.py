@@ -9,17 +9,16 @@ import platform
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from measure import TARGETS, Figures, Key
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from turns import Figures, Key
 from warehouse import Warehouse
-from workload import Workload
 
 from airflow_idempotent import __version__
 
@@ -39,39 +38,41 @@ def fail(text: str) -> None:
 
 
 def publish(figures: Figures, peaks: Mapping[int, float], facts: Mapping[str, Any], *, rounds: int, full: bool) -> int:
-    """Print everything and write it down; the exit code."""
-    found = goals(figures, peaks, timed=full)
+    """Print what ``make bench`` measured and write it down; the exit code."""
     console.print(times(figures))
     console.print(reruns(figures))
+    memory = {"peak_memory_mb": {f"{size} MB": round(peak, 1) for size, peak in peaks.items()}}
+    document = {"facts": facts, "rounds": rounds, **memory, "runs": as_json(figures)}
+    return conclude("", goals(figures, peaks, timed=full), document, full=full)
+
+
+def conclude(name: str, found: list[Goal], document: Mapping[str, Any], *, full: bool) -> int:
+    """Print how the goals stand, and write the document beside the results of other days; the exit code."""
     console.print(judged(found))
     if full:
-        path = HERE / "results" / f"{dt.datetime.now(dt.UTC).date().isoformat()}.json"
+        day = dt.datetime.now(dt.UTC).date().isoformat()
+        path = HERE / "results" / f"{'-'.join(filter(None, (name, day)))}.json"
         path.parent.mkdir(exist_ok=True)
-        document = {"facts": facts, "rounds": rounds, **as_json(figures, peaks, found)}
-        path.write_text(json.dumps(document, indent=1) + "\n")
+        stands = [{"what": what, "figure": round(figure, 4), "most": most} for what, figure, most in found]
+        path.write_text(json.dumps({**document, "goals": stands}, indent=1) + "\n")
         say(f"written to {path.relative_to(HERE.parent)}")
     return 0 if all(figure <= most for _, figure, most in found) else 1
 
 
-def as_json(figures: Figures, peaks: Mapping[int, float], found: Sequence[Goal]) -> dict[str, Any]:
+def as_json(figures: Figures) -> list[dict[str, Any]]:
     """Every single turn, so that later runs can be compared with more than medians."""
-    runs = [
+    return [
         {
             **dict(zip(("target", "contender", "phase"), key, strict=True)),
             "seconds": [round(each, 3) for each in seconds],
             "cpu_seconds": [round(each, 2) for each in figures.cpu[key]],
+            "server_cpu_seconds": [round(each, 2) for each in figures.server_cpu[key]],
             "wal_bytes": figures.wal[key],
             "rows_touched": figures.touched.get(key),
             "steps": figures.steps.get(key, {}),
         }
         for key, seconds in figures.seconds.items()
     ]
-    judged = [{"what": what, "figure": round(figure, 4), "most": most} for what, figure, most in found]
-    return {
-        "goals": judged,
-        "peak_memory_mb": {f"{size} MB": round(peak, 1) for size, peak in peaks.items()},
-        "runs": runs,
-    }
 
 
 def goals(figures: Figures, peaks: Mapping[int, float], *, timed: bool) -> list[Goal]:
@@ -103,7 +104,7 @@ def times(figures: Figures) -> Table:
     table = Table(title="Whole processes, medians (fastest)", title_justify="left", box=SIMPLE_HEAD)
     for name in ("target", "load", "limit s", "ours s", "ours ÷ limit", "÷ our first", "CPU limit", "ours"):
         table.add_column(name, justify="left" if name in ("target", "load") else "right")
-    for target in TARGETS:
+    for target in dict.fromkeys(key[0] for key in figures.seconds):
         first = _both(figures.seconds, target, "ours", "first")
         for phase in ("first", "rerun", "skip"):
             theirs, mine = (_both(figures.seconds, target, contender, phase) for contender in ("limit", "ours"))
@@ -142,7 +143,7 @@ def reruns(figures: Figures) -> Table:
 
 
 def judged(found: list[Goal]) -> Table:
-    table = Table(title="Goals, on the default target", title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title="Goals", title_justify="left", box=SIMPLE_HEAD)
     for name in ("", "what", "figure", "at most"):
         table.add_column(name, justify="right" if name in ("figure", "at most") else "left")
     for what, figure, most in found:
@@ -150,7 +151,7 @@ def judged(found: list[Goal]) -> Table:
     return table
 
 
-def facts(warehouse: Warehouse, work: Workload, load_before: float) -> dict[str, Any]:
+def facts(warehouse: Warehouse, load_before: float, **sizes: Any) -> dict[str, Any]:
     """What the figures depend on."""
     return {
         "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
@@ -160,10 +161,7 @@ def facts(warehouse: Warehouse, work: Workload, load_before: float) -> dict[str,
         "machine": f"{cpu()}, {os.cpu_count()} CPUs, {platform.system()} {platform.machine()}",
         "load_average": [load_before, load_average()],
         "postgres": warehouse.facts(),
-        "target_rows": work.target_rows,
-        "batch_rows": work.batch_rows,
-        "batch_bytes": work.batch.stat().st_size,
-        "effects": work.effects,
+        **sizes,
     }
 
 

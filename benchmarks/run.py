@@ -17,7 +17,9 @@ from pathlib import Path
 import memory
 import report
 from contenders import ContenderError
-from measure import TARGETS, Bench, Figures
+from measure import TARGETS, Bench
+from options import quickened, sized
+from turns import Figures
 from warehouse import Warehouse
 from workload import Workload
 
@@ -38,14 +40,14 @@ def main() -> int:
     load_before = report.load_average()
     with embedded_postgres(SETTINGS, durable=True) as server:
         warehouse = Warehouse(server)
-        bench = Bench(warehouse, postgres_bin() / "psql", work, ROOT, figures)
+        bench = Bench(warehouse, figures, psql=postgres_bin() / "psql", work=work, folder=ROOT)
         try:
             measure_all(bench, options.rounds)
             peaks = {} if options.skip_memory else memory.peaks(warehouse, ROOT / "memory", options.memory_mb)
         except ContenderError as error:
             report.fail(str(error))
             return 1
-        facts = report.facts(warehouse, work, load_before)
+        facts = report.facts(warehouse, load_before, **work.facts())
     for name in TARGETS:
         shutil.rmtree(ROOT / name, ignore_errors=True)
     return report.publish(figures, peaks, facts, rounds=options.rounds, full=not options.quick)
@@ -64,16 +66,10 @@ def measure_all(bench: Bench, rounds: int) -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3, help="how often each is measured; the median counts (3)")
-    parser.add_argument("--target-rows", type=int, default=2_000_000)
-    parser.add_argument("--batch-rows", type=int, default=500_000)
     parser.add_argument("--skip-memory", action="store_true", help="leave out the two big files")
-    parser.add_argument("--quick", action="store_true", help="a tenth of everything, once: does it still work?")
-    options = parser.parse_args()
-    options.memory_mb = MEMORY_MB
-    if options.quick:
-        options.rounds, options.memory_mb = 1, (10, 100)
-        options.target_rows, options.batch_rows = options.target_rows // 10, options.batch_rows // 10
+    sized(parser)
+    options = quickened(parser.parse_args())
+    options.memory_mb = (10, 100) if options.quick else MEMORY_MB
     return options
 
 

@@ -23,13 +23,19 @@ COPY = "copy orders from stdin (format csv, header)"
 # Two seeds, 128 bits: rows that differ would have to collide in both.
 IMAGE = """
 select count(*), sum(hash_record_extended(row(o.*), 0)::numeric), sum(hash_record_extended(row(o.*), 1)::numeric)
-from (select order_id, customer_id, status, amount, note, order_date, updated_at from orders) o
+from (select {} from orders) o
 """
-REMEMBER = "create temp table places as select order_id, ctid as place, xmin as writer, xmax as locker from orders"
+REMEMBER = """
+create temp table places as
+select tableoid as child, ctid as place, xmin::text as writer, xmax::text as locker from orders
+"""
+# A row that moved counts twice: it is gone from one place, and new at another.
 TOUCHED = """
-select count(*) from places p full join orders o on o.order_id = p.order_id
-where (p.place, p.writer::text, p.locker::text) is distinct from (o.ctid, o.xmin::text, o.xmax::text)
+select count(*) from places p full join (select tableoid as child, ctid as place, xmin, xmax from orders) o
+    using (child, place)
+where (p.writer, p.locker) is distinct from (o.xmin::text, o.xmax::text)
 """
+ORDERS = "order_id, customer_id, status, amount, note, order_date, updated_at"
 
 SETTINGS = ["server_version", "shared_buffers", "max_wal_size", "fsync", "synchronous_commit", "data_checksums"]
 
@@ -45,6 +51,8 @@ class Warehouse:
 
     server: str
     """DSN of the database postgres."""
+    columns: str = ORDERS
+    """What is compared."""
 
     def dsn(self, database: str = BENCH) -> str:
         return f"{self.server.rpartition('/')[0]}/{database}"
@@ -64,23 +72,40 @@ class Warehouse:
 
     def create(self, database: str) -> None:
         """An empty database, in place of one of that name."""
-        with self.session("postgres") as db:
-            db.execute(f'drop database if exists "{database}" with (force)')
-            db.execute(f'create database "{database}"')
+        self.drop(database)
+        self.execute("postgres", f'create database "{database}"')
 
-    def fill(self, database: str, file: Path) -> None:
-        """A table as anybody would create it, with these rows."""
+    def fill(self, database: str, file: Path, *, create: str = CREATE, copy: str = COPY, after: str = "") -> None:
+        """A table as anybody would create it, with these rows; ``after`` is run in the same session."""
         with self.session(database) as db:
-            db.execute(CREATE)
-            with file.open("rb") as rows, db.cursor().copy(COPY) as copy:
+            db.execute(create)
+            with file.open("rb") as rows, db.cursor().copy(copy) as stream:
                 while data := rows.read(1 << 20):
-                    copy.write(data)
+                    stream.write(data)
+            if after:
+                db.execute(after)
 
     def finish(self, database: str) -> None:
         """The index on the date, and the statistics and maps of a table that is looked after."""
         with self.session(database) as db:
             db.execute(INDEX)
-            db.execute("vacuum (analyze) orders")
+            db.execute("vacuum (analyze)")
+
+    def drop(self, database: str) -> None:
+        """Remove a database, if it exists."""
+        with self.session("postgres") as db:
+            db.execute(f'drop database if exists "{database}" with (force)')
+
+    def execute(self, database: str, sql: str) -> None:
+        """Run SQL on its own."""
+        with self.session(database) as db:
+            db.execute(sql)
+
+    def value(self, database: str, query: str, *binds: Any) -> Any:
+        """The first value of the first row; None without rows."""
+        with self.session(database) as db:
+            row = db.execute(query, binds or None).fetchone()
+        return row[0] if row else None
 
     def restore(self, template: str) -> None:
         """A fresh copy of a template as ``bench``; what it cost is written out before anything is timed."""
@@ -115,7 +140,7 @@ class Warehouse:
 
     def image(self, database: str = BENCH) -> Image:
         with self.session(database) as db:
-            return db.execute(IMAGE).fetchone()
+            return db.execute(IMAGE.format(self.columns)).fetchone()
 
     @contextmanager
     def counting_touched(self) -> Iterator[list[int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -95,6 +95,45 @@ def _run(parser: ArgumentParser) -> None:
     )
 
 
+def _prove(parser: ArgumentParser) -> None:
+    _spec(parser)
+    parser.add_argument(
+        "--input",
+        metavar="FILE",
+        required=True,
+        nargs="+",
+        action="extend",
+        dest="inputs",
+        help="One batch: PARTITION=FILE, or a file that source.path of the spec matches; later ones of a partition are "
+        "its newer revisions. PARTITION=GLOB is one batch of all files found.",
+    )
+    parser.add_argument(
+        "--ddl", metavar="FILE", help="SQL that creates the table. Default: it is created from 'columns' of the spec."
+    )
+    parser.add_argument("--orders", metavar="N", type=_count, default=24, help="Orders of loading to try. Default: 24.")
+    parser.add_argument(
+        "--crashes", metavar="N|all", type=_count_or_all, default=100, help="Cuts to try, or all. Default: 100."
+    )
+    parser.add_argument("--seed", metavar="S", default="0", help="Another seed tries other orders and moments.")
+    parser.add_argument(
+        "--ignore",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="A column that may differ from run to run, as the time of loading; may be repeated.",
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def _count_or_all(text: str) -> int | str:
+    return text if text == "all" else _count(text)
+
+
 def _status(parser: ArgumentParser) -> None:
     parser.add_argument("table", metavar="TABLE", nargs="?", help="Only this table, schema.table.")
     _dsn(parser)
@@ -134,6 +173,7 @@ COMMANDS = {
         Command("render", "Show the SQL that loads a partition.", _render),
         Command("plan", "List the partitions of a range, and why each is in.", _plan),
         Command("run", "Load partitions: land, stage_merge, validate.", _run),
+        Command("prove", "Prove that neither order, nor repetition, nor crashes change what batches end in.", _prove),
         Command("status", "Show what the ledger says of each partition.", _status),
         Command("dedupe", "Remove the duplicates that are in a table already.", _dedupe),
         Command("schema", "Print the JSON schema of spec files, for editors.", _schema),

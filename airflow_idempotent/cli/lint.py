@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow_idempotent.cli.functions import missing
 from airflow_idempotent.cli.output import DONE, FINDINGS, USAGE, Output, error_document
 from airflow_idempotent.core.relation import MAX_IDENTIFIER_BYTES
 from airflow_idempotent.errors import IdempotentError, SpecError, UsageError
 from airflow_idempotent.spec.loader import layers, load_file, load_folder
+from airflow_idempotent.spec.python_source import Python
 from airflow_idempotent.spec.table import PRESETS
+from airflow_idempotent.spec.transform import Transform
 
 if TYPE_CHECKING:
     from airflow_idempotent.spec.table import TableSpec
@@ -72,12 +75,17 @@ def _load(path: Path) -> tuple[dict[Path, TableSpec], dict[Path, IdempotentError
     for file in [file for file, spec in specs.items() if not _is_schedule(spec.schedule)]:
         text = f"{specs.pop(file).schedule!r} is neither a preset, nor a cron expression, nor an ISO 8601 duration"
         broken[file] = SpecError(file=str(file), problems=(("schedule", text),))
+    for file, spec in list(specs.items()):
+        if isinstance(spec.source, Python) and (text := missing(spec.source.callable, file)):
+            del specs[file]
+            broken[file] = SpecError(file=str(file), problems=(("source.callable", text),))
     return specs, broken
 
 
 def _warnings(path: Path, spec: TableSpec) -> Iterator[tuple[str, str]]:
     """What is allowed but rarely meant, as (option, text)."""
-    if not spec.version:
+    yield from _of_transform(spec)
+    if not spec.version and not isinstance(spec.source, Transform):
         yield (
             "version",
             "none is given: of two rows of one key in different partitions the one that is loaded last wins",
@@ -93,6 +101,18 @@ def _warnings(path: Path, spec: TableSpec) -> Iterator[tuple[str, str]]:
     for option, name in names:
         if (size := len(name.encode())) > MAX_IDENTIFIER_BYTES:
             yield option, f"{name!r} has {size} bytes, PostgreSQL cuts names at {MAX_IDENTIFIER_BYTES}"
+
+
+def _of_transform(spec: TableSpec) -> Iterator[tuple[str, str]]:
+    if not isinstance(spec.source, Transform):
+        return
+    for text in spec.source.warnings:
+        yield "source.sql", text
+    if spec.version:
+        yield (
+            "version",
+            "a row that is computed again with an equal version may lose to the old one; without 'version' it wins",
+        )
 
 
 def _is_schedule(text: str | None) -> bool:

@@ -17,7 +17,7 @@ from airflow_idempotent.engine.stage_merge import stage_merge
 from airflow_idempotent.engine.states import known_partitions
 from airflow_idempotent.engine.validate import validate
 from airflow_idempotent.errors import SourceMissingError
-from airflow_idempotent.landing.inputs import FilesInput, QueryInput
+from airflow_idempotent.landing.inputs import Input
 from airflow_idempotent.landing.land import Landed, land
 from airflow_idempotent.landing.retention import retain
 from airflow_idempotent.landing.store import BatchStore
@@ -56,7 +56,7 @@ class Outcome:
 def load_partition(
     spec: LoadSpec,
     partition: Partition,
-    source: FilesInput | QueryInput,
+    source: Input,
     *,
     store: BatchStore,
     connect: Connect,
@@ -104,7 +104,7 @@ def load_partition(
 def _land(
     spec: LoadSpec,
     partition: Partition,
-    source: FilesInput | QueryInput,
+    source: Input,
     store: BatchStore,
     told: Progress,
     facts: Mapping[str, Any],

@@ -43,23 +43,31 @@ class Bar:
 
     def __call__(self, step: str, rows: int, size: int, of: int) -> None:
         """Tell that ``step`` has read ``rows`` rows and ``size`` of ``of`` bytes; 0 is unknown."""
-        amount = ", ".join(([f"{rows:,} rows"] if rows else []) + ([megabytes(size)] if size else []))
-        self._show(step, amount, size, of, megabytes(of))
+        amount = self.amount(rows, size, of)
+        self._show(step, amount, self.total(amount, of), size, of)
 
     def count(self, step: str, rows: int, of: int) -> None:
         """Tell that ``step`` is through with ``rows`` of ``of`` rows."""
-        self._show(step, f"{rows:,} rows", rows, of, f"{of:,}")
+        self._show(step, f"{rows:,} rows", f"{rows:,} rows of {of:,}", rows, of)
 
-    def _show(self, step: str, amount: str, done: int, of: int, total: str) -> None:
+    def _show(self, step: str, amount: str, line: str, done: int, of: int) -> None:
         with self._lock:
             self._now = (step, amount, done, of)
             if self._bar is not None:
                 self._draw()
         if self._lines and time.monotonic() >= self._next:
             self._next = time.monotonic() + INTERVAL
-            share = f" of {total} ({done * 100 // of} %)" if of else ""
-            said = f": {amount}{share}" if amount else ""
+            share = f" ({done * 100 // of} %)" if of else ""
+            said = f": {line}{share}" if amount else ""
             print(f"{self._name} {step}{said}", file=sys.stderr, flush=True)
+
+    def amount(self, rows: int, size: int, of: int) -> str:
+        """How far it is, beside the bar."""
+        return ", ".join(([f"{rows:,} rows"] if rows else []) + ([megabytes(size)] if size else []))
+
+    def total(self, amount: str, of: int) -> str:
+        """The same with what there is in all, where there is no bar to show it."""
+        return f"{amount} of {megabytes(of)}" if of else amount
 
     def _appear(self) -> None:
         """Draw the bar for the first time; what is slow by now deserves one."""

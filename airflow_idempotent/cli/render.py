@@ -13,7 +13,8 @@ from typing import Any
 from airflow_idempotent.cli.connection import Connect, connector, dsn_of, shown_dsn
 from airflow_idempotent.cli.files import load_spec, partition_of
 from airflow_idempotent.cli.output import DONE, Output
-from airflow_idempotent.core.actions import Action, CreateTarget, EnsureChild, UpsertRows
+from airflow_idempotent.cli.sources import RUN_ID
+from airflow_idempotent.core.actions import Action, CreateTarget, EnsureChild, QueryBatch, UpsertRows
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.manifest import CsvFormat, Manifest, Part, batch_id
 from airflow_idempotent.core.partition import Partition
@@ -22,14 +23,17 @@ from airflow_idempotent.engine.apply import is_there
 from airflow_idempotent.engine.ledger import locks_of
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.work import Work
+from airflow_idempotent.landing.code import pinned
 from airflow_idempotent.plan.build import Load, build_step, created_shape
 from airflow_idempotent.spec.source import Files
 from airflow_idempotent.spec.table import TableSpec
+from airflow_idempotent.spec.transform import Transform
 from airflow_idempotent.sql import ledger, merge
 from airflow_idempotent.sql.catalog import found
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.create import child_of
 from airflow_idempotent.sql.statement import Statement
+from airflow_idempotent.sql.transform import ONLY_READ, WRITE_AGAIN, result_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ def run(args: Namespace, out: Output) -> int:
     step = step_now(spec, partition, connector(dsn, command="render")) if dsn else assumed_step(spec, partition)
     rendered = list(render(step))
     source = f"as it is in {shown_dsn(dsn)}" if dsn and not _is_made(step) else "as created from 'columns'"
-    columns = step.manifest.parts[0].columns
+    columns = step.manifest.columns
     out.document(
         {
             "table": spec.table,
@@ -85,6 +89,10 @@ def step_now(spec: TableSpec, partition: Partition, connect: Connect) -> Step:
 
 def assumed_manifest(spec: TableSpec, partition: Partition, shape: TableShape | None) -> Manifest:
     """The manifest of a batch of one part that has the columns of the spec, else those of the table."""
+    if isinstance(spec.source, Transform):
+        query = pinned(spec.source, partition, cutoff_ts=partition.end, run_id=RUN_ID).query
+        number = batch_id(partition.compact, 1)
+        return Manifest(spec.table, partition.key, number, "", "", CsvFormat(), (), query=query)
     target = shape or created_shape(spec)
     columns = spec.column_names or tuple(column.name for column in target.columns if column.writable)
     form = spec.source.value() if isinstance(spec.source, Files) else CsvFormat()
@@ -113,6 +121,8 @@ def _statements(action: Action, step: Step) -> Iterator[Statement]:
             yield from (found(action.target), *compiled)
         case EnsureChild():
             yield from (child_of(action), *compiled)
+        case QueryBatch():
+            yield from (*ONLY_READ, result_types(action), *compiled, WRITE_AGAIN)
         case UpsertRows():
             if step.exclusive:
                 yield merge.repeated_keys(action, step.target)
@@ -131,11 +141,17 @@ def _heading(spec: TableSpec, partition: Partition, source: str, columns: tuple[
     lines = [
         f"{spec.table} {partition.key}: what stage_merge sends, in this order.",
         f"Target: {source}.",
-        f"Batch: assumed to have the columns {', '.join(columns)}.",
+        _batch(spec, columns),
         "Each transaction first pins time zone, date style, timeouts and the like (engine/session.py).",
         "%(name)s is a bind: its value travels beside the text, never in it.",
     ]
     return [line for text in lines for line in _comment(text)]
+
+
+def _batch(spec: TableSpec, columns: tuple[str, ...]) -> str:
+    if isinstance(spec.source, Transform):
+        return "Batch: the query of the spec, run inside the warehouse; cutoff_ts is shown as the partition's end."
+    return f"Batch: assumed to have the columns {', '.join(columns)}."
 
 
 def _text(step: Step, rendered: list[Rendered]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from airflow_idempotent.cli.connection import connector, source_connector
 from airflow_idempotent.cli.files import instant, load_spec, partition_of
+from airflow_idempotent.cli.functions import make_importable
 from airflow_idempotent.cli.output import DATABASE, DONE, Output, error_document, exit_code, megabytes
 from airflow_idempotent.cli.pipeline import Outcome, load_partition
 from airflow_idempotent.cli.progress import Bar
@@ -28,6 +29,7 @@ Failures = dict[str, IdempotentError]
 def run(args: Namespace, out: Output) -> int:
     """Load each partition; one that fails does not stop the others, a database that is away does."""
     spec = load_spec(args.spec)
+    make_importable(Path(args.spec))
     partitions = [partition_of(spec, key, command="run") for key in dict.fromkeys(args.partitions)]
     outcomes: list[Outcome] = []
     failures: Failures = {}
@@ -106,7 +108,8 @@ def _facts(outcome: Outcome) -> Iterator[str]:
     if landed := outcome.landed:
         manifest = landed.manifest
         verb = "found landed" if landed.replayed else "landed"
-        yield f"{verb}: batch {manifest.batch_id}, {manifest.rows:,} rows, {megabytes(manifest.bytes)}{seconds['land']}"
+        what = f"{manifest.rows:,} rows, {megabytes(manifest.bytes)}" if not manifest.query else "a query"
+        yield f"{verb}: batch {manifest.batch_id}, {what}{seconds['land']}"
     if published := outcome.published:
         verb = "found loaded" if published.replayed else "would load" if published.dry_run else "loaded"
         yield f"{verb}: {published.effects}{seconds['stage_merge']}"

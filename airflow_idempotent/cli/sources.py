@@ -10,9 +10,15 @@ from typing import Any
 
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.errors import UsageError
-from airflow_idempotent.landing.inputs import FilesInput, QueryInput, find_files
+from airflow_idempotent.landing.code import pinned, python_input
+from airflow_idempotent.landing.inputs import Input, QueryInput, find_files
+from airflow_idempotent.spec.python_source import Python
 from airflow_idempotent.spec.source import Files
 from airflow_idempotent.spec.table import TableSpec
+from airflow_idempotent.spec.transform import Transform
+
+RUN_ID = "cli"
+"""What ``:run_id`` is outside Airflow."""
 
 ROOT_VARIABLE = "AIRFLOW__IDEMPOTENT__LANDING_ROOT"
 
@@ -24,7 +30,7 @@ def source_of(
     cutoff_ts: datetime,
     params: Mapping[str, str],
     connect: Callable[[], Any],
-) -> FilesInput | QueryInput:
+) -> Input:
     """What the partition is made of, as it is now. ``connect`` opens the database of a query.
 
     Raises:
@@ -36,6 +42,10 @@ def source_of(
         pattern = rendered(source.path, names, option="source.path")
         columns = source.file_columns(spec.column_names)
         return find_files(pattern, open_path=open_path, format=source.value(), columns=columns)
+    if isinstance(source, Python):
+        return python_input(spec, source, partition, cutoff_ts=cutoff_ts, params=params)
+    if isinstance(source, Transform):
+        return pinned(source, partition, cutoff_ts=cutoff_ts, run_id=RUN_ID)
     binds = {"start": partition.start, "end": partition.end, "cutoff_ts": cutoff_ts, "key": partition.key}
     return QueryInput(rendered(source.sql, names, option="source.sql"), binds, connect)
 

@@ -85,11 +85,26 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class PinnedQuery:
+    """What stands in place of parts when the rows are made inside the warehouse: a query and its binds.
+
+    ``fingerprint`` is of its meaning, whatever its layout. ``binds`` are the values of those binds
+    that the query really uses, as text: instants in ISO 8601.
+    """
+
+    sql: str
+    columns: tuple[str, ...]
+    fingerprint: str
+    binds: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """The commit point of a batch: a batch without one does not exist for any reader.
 
     ``start``, ``end``, ``cutoff_ts`` and ``created_at`` are ISO 8601 instants in UTC. Two manifests
-    of equal ``content_fingerprint`` stand for the same rows in the same bytes.
+    of equal ``content_fingerprint`` stand for the same rows in the same bytes; of a ``query``, for
+    the same question.
     """
 
     table: str
@@ -104,6 +119,14 @@ class Manifest:
     attempt: str = ""
     created_at: str = ""
     version: int = FORMAT_VERSION
+    query: PinnedQuery | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the batch has; none when it has neither parts nor a query."""
+        if self.query:
+            return self.query.columns
+        return self.parts[0].columns if self.parts else ()
 
     @property
     def rows(self) -> int:
@@ -115,8 +138,10 @@ class Manifest:
 
     @property
     def content_fingerprint(self) -> str:
-        """Hash of the content alone: formats, and name, columns and bytes of the parts in order."""
-        content = [_as_values(self.format), [(part.name, part.columns, part.sha256) for part in self.parts]]
+        """Hash of the content alone: formats, and name, columns and bytes of the parts in order; or the query."""
+        content: list[Any] = [_as_values(self.format), [(part.name, part.columns, part.sha256) for part in self.parts]]
+        if self.query:
+            content.append([self.query.fingerprint, self.query.columns, dict(self.query.binds)])
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -147,6 +172,8 @@ class Manifest:
         kept = {name: value for name, value in values.items() if name in known}
         kept["format"] = _from_values(values["format"])
         kept["parts"] = tuple(Part(**{**part, "columns": tuple(part["columns"])}) for part in values["parts"])
+        if query := kept.get("query"):
+            kept["query"] = PinnedQuery(**{**query, "columns": tuple(query["columns"])})
         manifest = cls(**kept)
         if manifest.content_fingerprint != values.get("content_fingerprint"):
             raise ValueError("its content does not match its fingerprint")

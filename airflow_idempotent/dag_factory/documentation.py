@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_0_PLUS
 
+from airflow_idempotent.spec.python_source import Python
 from airflow_idempotent.spec.source import Files
 from airflow_idempotent.spec.table import TableSpec
+from airflow_idempotent.spec.transform import Transform
 
 BACKFILL = (
     "airflow backfill create --dag-id {id} --from-date … --to-date …"
@@ -23,7 +27,7 @@ def documentation(spec: TableSpec, file: str = "") -> str:
     source = spec.source
     facts = {
         "Table": f"`{spec.table}` by connection `{spec.conn_id}`",
-        "Source": f"`{source.path}`" if isinstance(source, Files) else f"a query by connection `{source.conn_id}`",
+        "Source": _source(source),
         "Strategy": spec.strategy.kind,
         "Unique key": _names(spec.unique_key),
         "Version": _names(spec.version),
@@ -36,6 +40,19 @@ def documentation(spec: TableSpec, file: str = "") -> str:
     rows = "\n".join(f"| {name} | {_cell(text)} |" for name, text in facts.items() if text)
     how_to = _HOW_TO.format(backfill=BACKFILL.format(id=spec.id))
     return f"{spec.description}\n\n| | |\n|---|---|\n{rows}\n{how_to}".lstrip()
+
+
+def _source(source: Any) -> str:
+    match source:
+        case Files():
+            return f"`{source.path}`"
+        case Python():
+            return f"the rows that `{source.callable}` yields"
+        case Transform():
+            tables = ", ".join(f"`{table}`" for table in source.tables)
+            return f"a query inside the warehouse, of {tables or 'no table'}"
+        case _:
+            return f"a query by connection `{source.conn_id}`"
 
 
 def _names(names: tuple[str, ...]) -> str:

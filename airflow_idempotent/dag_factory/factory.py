@@ -9,7 +9,7 @@ from airflow.providers.common.compat.sdk import DAG, task_group
 
 from airflow_idempotent.dag_factory.documentation import documentation
 from airflow_idempotent.dag_factory.schedule import last_instant, timetable
-from airflow_idempotent.operators.assets import table_asset
+from airflow_idempotent.operators.assets import input_assets, table_asset
 from airflow_idempotent.operators.base import LABEL
 from airflow_idempotent.operators.land import AtomicLandOperator
 from airflow_idempotent.operators.params import run_params
@@ -70,6 +70,7 @@ def _tasks(spec: TableSpec) -> None:
             batch=land.output,
             map_index_template=LABEL,
             max_active_tis_per_dag=spec.backfill.max_active_tasks,
+            inlets=input_assets(spec),
             **writing,
         )
         check = ValidatePartitionOperator(
@@ -77,6 +78,7 @@ def _tasks(spec: TableSpec) -> None:
             spec=spec,
             planned=planned,
             batch=land.output,
+            inlets=input_assets(spec),
             outlets=[table_asset(spec)],
             map_index_template=LABEL,
         )

@@ -14,8 +14,10 @@ from airflow_idempotent.core.actions import (
     EnsureChild,
     InspectBatch,
     MeasurePartition,
+    QueryBatch,
     RebuildIntervals,
     RefuseTies,
+    RejectRows,
     ReplaceRows,
     RunChecks,
     UpsertRows,
@@ -27,16 +29,18 @@ from airflow_idempotent.engine.copying import copy_part
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.inspecting import inspect
 from airflow_idempotent.engine.missing import delete_missing
+from airflow_idempotent.engine.quarantine import copy_leniently, reject
 from airflow_idempotent.engine.rebuilding import rebuild_intervals
 from airflow_idempotent.engine.replacing import replace_rows
 from airflow_idempotent.engine.ties import refuse_ties
+from airflow_idempotent.engine.transform import fill_by_query
 from airflow_idempotent.engine.upserting import upsert
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import GateClosedError
 from airflow_idempotent.sql.catalog import found
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.create import child_of
-from airflow_idempotent.sql.statement import table
+from airflow_idempotent.sql.statement import Statement, table
 
 
 def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each action
@@ -44,7 +48,11 @@ def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each 
     statements = compile_action(action, work.step.target)
     match action:
         case CopyBatch():
-            copy_part(action, statements[0], step=work.step, session=work.session, batches=work.batches)
+            copy(work, action, statements[0])
+        case QueryBatch():
+            fill_by_query(action, statements[0], work.step, work.session)
+        case RejectRows():
+            reject(work, action, statements)
         case InspectBatch():
             inspect(work, action, statements[0])
         case RunChecks():
@@ -69,6 +77,14 @@ def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each 
         case _:
             for statement in statements:
                 work.session.execute(statement)
+
+
+def copy(work: Work, action: CopyBatch, statement: Statement) -> None:
+    """Stream one part into staging."""
+    if action.lenient:
+        copy_leniently(work, action, statement)
+    else:
+        copy_part(action, statement, step=work.step, session=work.session, batches=work.batches)
 
 
 def is_there(work: Work, action: Action) -> bool:

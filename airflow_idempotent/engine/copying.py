@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import logging
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
-from typing import BinaryIO, assert_never
+from typing import BinaryIO, assert_never, cast
 
 from airflow_idempotent.core.actions import CopyBatch
-from airflow_idempotent.core.manifest import CsvFormat, JsonlFormat, ParquetFormat
+from airflow_idempotent.core.manifest import CsvFormat, JsonlFormat, Manifest, ParquetFormat, Part
 from airflow_idempotent.core.step import Step
 from airflow_idempotent.engine.batches import ByteStream, PartOpener, VerifiedReader, unreadable_column
 from airflow_idempotent.engine.refusals import bad_row
@@ -36,6 +38,31 @@ def copy_part(action: CopyBatch, statement: Statement, *, step: Step, session: S
         ExtraMissingError: its format needs a package that is not installed.
     """
     return _Part(action, step, batches).copy(statement, session)
+
+
+def lines_of_records(manifest: Manifest, part: Part, records: Sequence[int], batches: PartOpener) -> dict[int, int]:
+    """The lines on which records of a part end, both counted from 1; empty for formats that have no lines."""
+    wanted = set(records)
+    match manifest.format:
+        case ParquetFormat():
+            return {}
+        case JsonlFormat():
+            with batches.open_part(manifest, part) as raw:
+                lines = (number for number, _ in lines_of(VerifiedReader(raw, part).chunks()))
+                return {record: line for record, line in enumerate(lines, start=1) if record in wanted}
+        case CsvFormat() as form:
+            with batches.open_part(manifest, part) as raw:
+                return {record: line for record, line in _csv_lines(raw, part, form) if record in wanted}
+        case _:
+            assert_never(manifest.format)
+
+
+def _csv_lines(raw: BinaryIO, part: Part, form: CsvFormat) -> Iterator[tuple[int, int]]:
+    """Each record's number, and the line it ends on; the header counts as a line only."""
+    text = io.TextIOWrapper(cast(BinaryIO, VerifiedReader(raw, part)), encoding="latin-1", newline="")
+    records = csv.reader(text, delimiter=form.delimiter, quotechar=form.quote)
+    for number, _ in enumerate(records, start=0 if form.header else 1):
+        yield number, records.line_num
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,14 @@ from typing import TypeVar
 
 from airflow_idempotent.core.actions import InspectBatch
 from airflow_idempotent.engine.work import Work
-from airflow_idempotent.errors import BadRowError, NullKeyError, NullVersionError, OutsidePartitionError, PrecisionError
+from airflow_idempotent.errors import (
+    BadRowError,
+    EventTimeMissingError,
+    NullKeyError,
+    NullVersionError,
+    OutsidePartitionError,
+    PrecisionError,
+)
 from airflow_idempotent.sql.statement import Statement
 
 T = TypeVar("T")
@@ -16,7 +23,7 @@ T = TypeVar("T")
 
 def inspect(work: Work, action: InspectBatch, statement: Statement) -> None:
     """Read the one row of counts and bounds that the inspection of staging gives."""
-    [(rows, min_version, max_version, min_time, max_time, outside, *counts)] = work.session.query(statement)
+    [(rows, min_version, max_version, min_time, max_time, outside, missing, *counts)] = work.session.query(statement)
     scaled = [item for item in work.step.target.select(action.columns) if item.scale is not None]
     of_keys, of_scale = len(action.unique_key), len(action.unique_key) + len(scaled)
     nulls = _counted(action.unique_key, counts[:of_keys])
@@ -29,14 +36,17 @@ def inspect(work: Work, action: InspectBatch, statement: Statement) -> None:
     if outside:
         column = action.event_time or ""
         raise OutsidePartitionError(**work.where, column=column, count=outside, least=min_time, greatest=max_time)
+    if missing:
+        raise EventTimeMissingError(**work.where, column=action.event_time or "", count=missing)
     if lost:
         raise PrecisionError(**work.where, columns=tuple((*column, count) for column, count in lost))
     for item, count in unfit:
         reason, batch = f"{count} value(s) do not fit {item.data_type}", f"batch {work.step.manifest.batch_id}"
         raise BadRowError(**work.where, file=batch, line=None, column=item.name, reason=reason)
+    work.rows = rows
     work.measure = replace(
         work.measure,
-        staged_rows=rows,
+        staged_rows=rows + work.effects.rejected,
         min_version=min_version,
         max_version=max_version,
         min_event_time=min_time,

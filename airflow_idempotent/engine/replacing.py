@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 def replace_rows(work: Work, action: ReplaceRows) -> None:
     """Make the scope hold exactly the batch; an older batch than the newest says nothing."""
     [(rows,)] = work.session.query(count_rows(action.source))
-    repeated = work.measure.staged_rows - rows
+    repeated = work.rows - rows
     if action.refuse_repeats and repeated:
         raise RepeatedInBatchError(**work.where, unique_key=action.unique_key, count=repeated)
     work.count(Effects(duplicate=repeated))

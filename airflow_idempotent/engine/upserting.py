@@ -53,7 +53,7 @@ def upsert(work: Work, action: UpsertRows) -> None:
             updated=written - inserted,
             unchanged=unchanged,
             stale=stale,
-            duplicate=work.measure.staged_rows - kept,
+            duplicate=work.rows - kept,
             rejected=rejected,
         )
     )
@@ -68,7 +68,7 @@ def _is_all_there(work: Work, action: UpsertRows) -> bool:
     unchanged, stale = found.pop(UNCHANGED, 0), found.pop(STALE, 0)
     if found:
         return False
-    duplicate = work.measure.staged_rows - unchanged - stale
+    duplicate = work.rows - unchanged - stale
     work.count(Effects(unchanged=unchanged, stale=stale, duplicate=duplicate))
     return True
 
@@ -94,7 +94,7 @@ def _all_lie(work: Work, column: str, partition: Partition) -> bool:
     """Whether all rows of the batch lie in the partition."""
     least, greatest = work.measure.min_event_time, work.measure.max_event_time
     if least is None or greatest is None:
-        return not work.measure.staged_rows
+        return not work.rows
     return partition.spans(least, greatest, work.step.target[column].data_type)
 
 

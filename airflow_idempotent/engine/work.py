@@ -15,6 +15,7 @@ from airflow_idempotent.engine.session import Session
 class Work:
     """A step in progress: what was counted and measured so far.
 
+    ``rows`` are in staging; those that were rejected before are not.
     ``is_rerun`` says that this batch was the last thing published: look before you write.
     """
 
@@ -25,6 +26,7 @@ class Work:
     measure: Measure = field(default_factory=Measure)
     checks: tuple[CheckResult, ...] = ()
     is_rerun: bool = False
+    rows: int = 0
 
     @property
     def where(self) -> dict[str, Any]:

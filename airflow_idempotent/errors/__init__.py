@@ -29,6 +29,7 @@ from airflow_idempotent.errors.landing import (
 from airflow_idempotent.errors.loading import (
     BadRowError,
     ConstraintError,
+    EventTimeMissingError,
     GateClosedError,
     NullKeyError,
     NullVersionError,
@@ -39,7 +40,9 @@ from airflow_idempotent.errors.loading import (
     StillReferencedError,
     TargetMissingError,
     TieError,
+    TooManyRejectedError,
 )
+from airflow_idempotent.errors.proofs import LawBrokenError
 from airflow_idempotent.errors.replacing import (
     EmptySnapshotError,
     KeyElsewhereError,
@@ -49,6 +52,7 @@ from airflow_idempotent.errors.replacing import (
     RowsChangedError,
 )
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
+from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFailedError, TransformError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
 
 __all__ = [
@@ -61,11 +65,13 @@ __all__ = [
     "DatabaseError",
     "DuplicateTableError",
     "EmptySnapshotError",
+    "EventTimeMissingError",
     "ExtraMissingError",
     "FileChangingError",
     "GateClosedError",
     "IdempotentError",
     "KeyElsewhereError",
+    "LawBrokenError",
     "LockTimeoutError",
     "ManifestError",
     "NoChildTableError",
@@ -77,6 +83,8 @@ __all__ = [
     "OutsidePartitionError",
     "ParamsError",
     "PrecisionError",
+    "PythonSourceError",
+    "PythonSourceFailedError",
     "RangeError",
     "RepeatedInBatchError",
     "RepeatedKeyError",
@@ -93,6 +101,8 @@ __all__ = [
     "StillReferencedError",
     "TargetMissingError",
     "TieError",
+    "TooManyRejectedError",
+    "TransformError",
     "UnreachableError",
     "UsageError",
     "facts",

@@ -112,6 +112,53 @@ class OutsidePartitionError(IdempotentError):
 
 
 @dataclass(eq=False, kw_only=True)
+class EventTimeMissingError(IdempotentError):
+    """Rows have no time that says which partition they belong to."""
+
+    anchor: ClassVar[str] = "event-time-missing"
+    table: str
+    partition: str
+    column: str
+    count: int
+
+    @property
+    def headline(self) -> str:
+        return f"{self.table} {self.partition}: {self.count:,} row(s) have no {self.column!r}, nothing was loaded."
+
+    @property
+    def next_move(self) -> str:
+        return "Correct the rows at their source, or set 'on_event_time_missing: exclude' to leave them out."
+
+
+@dataclass(eq=False, kw_only=True)
+class TooManyRejectedError(IdempotentError):
+    """More rows of the batch are bad than the spec allows to set aside."""
+
+    anchor: ClassVar[str] = "too-many-rejected"
+    table: str
+    partition: str
+    rejected: int
+    rows: int
+    max_rows: int | None
+    max_share: float
+    samples: tuple[str, ...]
+
+    @property
+    def headline(self) -> str:
+        most = f"{self.max_rows:,}" if self.max_rows is not None else f"{self.max_share:.2%}"
+        where = f"{self.table} {self.partition}"
+        return f"{where}: {self.rejected:,} of {self.rows:,} rows are bad, {most} are allowed; nothing was loaded."
+
+    @property
+    def details(self) -> Sequence[str]:
+        return self.samples
+
+    @property
+    def next_move(self) -> str:
+        return "Correct the file at its source, or raise 'reject.max_rows' or 'reject.max_share', then clear this task."
+
+
+@dataclass(eq=False, kw_only=True)
 class RepeatedKeyError(IdempotentError):
     """The target holds keys of the batch more than once, so no rule could say which row is which."""
 

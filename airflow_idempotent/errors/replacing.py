@@ -20,7 +20,8 @@ class EmptySnapshotError(IdempotentError):
 
     @property
     def headline(self) -> str:
-        return f"{self.table} {self.partition}: the snapshot is empty, the {self.rows:,} rows of the table were left."
+        where = f"{self.table} {self.partition}"
+        return f"{where}: the snapshot is empty, the table has {self.rows:,} rows; nothing was changed."
 
     @property
     def next_move(self) -> str:
@@ -112,7 +113,7 @@ class RowsChangedError(IdempotentError):
     @property
     def headline(self) -> str:
         what = f"{self.expected:,} rows were to be written, {self.written:,} were still as found"
-        return f"{self.table} {self.partition}: {what}; all was rolled back."
+        return f"{self.table} {self.partition}: {what}; nothing was changed."
 
     @property
     def next_move(self) -> str:

@@ -89,7 +89,11 @@ def _batches(data: Any) -> Iterable[Any]:
 
 def _pieces(batch: Any) -> Iterator[Any]:
     """A batch in pieces of about ``CHUNK``, so that what one takes as text has a bound."""
-    rows = max(1, batch.num_rows * CHUNK // max(batch.nbytes, 1))
+    try:
+        size = batch.nbytes
+    except TypeError:  # before pyarrow 24, of views
+        size = batch.get_total_buffer_size()
+    rows = max(1, batch.num_rows * CHUNK // max(size, 1))
     for start in range(0, batch.num_rows, rows):
         yield batch.slice(start, rows)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
+from collections.abc import Callable
+from datetime import date
 from typing import Any
 
+from airflow_idempotent.formats.arrow_values import json_text, plain_text, python_value
 from airflow_idempotent.formats.refused import RefusedError
 from airflow_idempotent.formats.wire import array_text
 
@@ -130,19 +130,21 @@ class _Column:
         return texts
 
     def _writer(self, kind: Any, is_: Any) -> Callable[[Any], str]:
-        nested = is_.is_nested(kind)
+        nested = is_.is_nested(kind) and not is_.is_union(kind)
         if nested and self._kind.endswith("[]") and not is_.is_struct(kind) and not is_.is_map(kind):
             of_json = self._kind[:-2] in _JSON_TYPES
-            return lambda value: array_text(_items(_python(value), json_text if of_json else _plain, nest=not of_json))
+            return lambda value: array_text(
+                _items(python_value(value), json_text if of_json else plain_text, nest=not of_json)
+            )
         if nested:
-            return lambda value: json_text(_python(value))
+            return lambda value: json_text(python_value(value))
         if is_.is_fixed_size_binary(kind) and self._kind == "uuid":
             return lambda value: bytes.hex(value.as_py())
         if not (_is_binary(kind, is_) or is_.is_duration(kind) or is_.is_interval(kind)):
             raise RefusedError(
                 f"is of the Arrow type {kind}, which has no counterpart in PostgreSQL", column=self._name
             )
-        return lambda value: _plain(_python(value))
+        return lambda value: plain_text(python_value(value))
 
     def _refuse(self, found: Any, array: Any, reason: str) -> None:
         """Refuse the first value for which ``found`` is true."""
@@ -164,93 +166,8 @@ def _is_binary(kind: Any, is_: Any) -> bool:
     )
 
 
-def _python(value: Any) -> Any:
-    """A scalar as Python has it, those inside it too; nothing is rounded."""
-    import pyarrow as pa
-    from pyarrow import types as is_
-
-    kind = value.type
-    if not value.is_valid:
-        return None
-    if isinstance(kind, pa.BaseExtensionType):
-        return value.as_py() if getattr(kind, "extension_name", "") == "arrow.uuid" else _python(value.value)
-    if is_.is_dictionary(kind):
-        return _python(value.dictionary[value.index.as_py()])
-    if is_.is_struct(kind):
-        return {name: _python(item) for name, item in value.items()}
-    if is_.is_map(kind):
-        return {_plain(_python(pair["key"])): _python(pair["value"]) for pair in value.values}
-    if is_.is_nested(kind):
-        return [_python(item) for item in value.values]
-    if (is_.is_timestamp(kind) or is_.is_time(kind) or is_.is_duration(kind)) and kind.unit == "ns":
-        if value.value % 1000:
-            raise ValueError("has nanoseconds, PostgreSQL keeps microseconds: it would lose digits")
-        micros = pa.scalar(value.value // 1000, pa.int64())
-        value = micros.cast(_in_micros(kind, pa, is_))
-    if is_.is_timestamp(kind) and kind.tz:  # without asking a time zone database
-        return pa.scalar(value.cast(pa.int64()).as_py(), pa.timestamp(value.type.unit)).as_py().replace(tzinfo=UTC)
-    return value.as_py()
-
-
-def _in_micros(kind: Any, pa: Any, is_: Any) -> Any:
-    if is_.is_timestamp(kind):
-        return pa.timestamp("us", kind.tz)
-    return pa.time64("us") if is_.is_time(kind) else pa.duration("us")
-
-
 def _items(values: list[Any], text: Callable[[Any], str], *, nest: bool) -> list[Any]:
     return [
         None if item is None else _items(item, text, nest=nest) if nest and isinstance(item, list) else text(item)
         for item in values
     ]
-
-
-def json_text(value: Any) -> str:
-    """A value as JSON: numbers with all their digits, what JSON lacks as the text PostgreSQL has for it.
-
-    Raises:
-        ValueError: a float that is no number of JSON.
-    """
-    import json
-
-    if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    if isinstance(value, Mapping):
-        return "{" + ",".join(f"{json_text(str(name))}:{json_text(item)}" for name, item in value.items()) + "}"
-    if isinstance(value, list | tuple) and not hasattr(value, "nanoseconds"):
-        return "[" + ",".join(map(json_text, value)) + "]"
-    if isinstance(value, int | float | Decimal):
-        text = _plain(value)
-        if text in ("NaN", "Infinity", "-Infinity"):
-            raise ValueError(f"holds {text} inside a nested value: JSON has no such number")
-        return text
-    return json.dumps(value if isinstance(value, str) else _plain(value), ensure_ascii=False)
-
-
-def _plain(value: Any) -> str:
-    """A value as the text PostgreSQL reads."""
-    match value:
-        case str():
-            if "\0" in value:
-                raise ValueError(r"holds the character \u0000, which PostgreSQL cannot store")
-            return value
-        case bool():
-            return "true" if value else "false"
-        case float():
-            return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), repr(value))
-        case Decimal():
-            return f"{value:f}"
-        case bytes():
-            return "\\x" + value.hex()
-        case datetime() | time() | date():
-            return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
-        case timedelta():
-            return f"{value.days} days {value.seconds} seconds {value.microseconds} microseconds"
-        case dict() | list():
-            return json_text(value)
-        case _ if hasattr(value, "nanoseconds"):  # pyarrow.MonthDayNano
-            if value.nanoseconds % 1000:
-                raise ValueError("has nanoseconds, PostgreSQL keeps microseconds: it would lose digits")
-            return f"{value.months} months {value.days} days {value.nanoseconds // 1000} microseconds"
-        case _:
-            return str(value)

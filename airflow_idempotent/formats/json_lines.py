@@ -14,7 +14,13 @@ from airflow_idempotent.formats.refused import RefusedError
 from airflow_idempotent.formats.wire import CHUNK, array_text, field
 
 _BOM = b"\xef\xbb\xbf"
-_SPACE = re.compile(r"[ \t\r\n]*")
+_SPACE = r"[ \t\r\n]*+"
+_TEXT = r'"(?:[^"\\]|\\.)*+"'
+# One value that holds no other, and what follows it; no group where a list or an object begins.
+_SCALAR = rf"(?:({_TEXT}|[^ \t\r\n,:\[\]{{}}\"]++){_SPACE},?)?"
+_MEMBER = re.compile(rf'{_SPACE}"((?:[^"\\]|\\.)*+)"{_SPACE}:{_SPACE}{_SCALAR}')
+_ITEM = re.compile(_SPACE + _SCALAR)
+_COMMA = re.compile(f"{_SPACE},?")
 _JSON_TYPES = ("json", "jsonb")
 
 
@@ -23,9 +29,7 @@ def _no_number(text: str) -> Any:
 
 
 _DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_no_number)
-# The two functions every JSON decoder is made of: a text, and any value, each with the place where it ends.
-_scan_text = json.decoder.scanstring  # type: ignore[attr-defined]
-_scan_value = _DECODER.scan_once  # type: ignore[attr-defined]
+_scan_value = _DECODER.scan_once  # type: ignore[attr-defined]  # (value, where it ends)
 
 
 class LineSplitter:
@@ -37,21 +41,25 @@ class LineSplitter:
 
     def feed(self, chunk: bytes) -> Iterator[tuple[int, bytes]]:
         """The lines that end in this chunk."""
-        first, *rest = chunk.split(b"\n")
-        self._held.append(first)
-        for line in rest:
-            yield from self.finish()
-            self._held = [line]
+        *ended, rest = chunk.split(b"\n")
+        if ended:
+            ended[0] = self._whole(ended[0])
+            self._held = []
+        self._held.append(rest)
+        for line in ended:
+            self._number += 1
+            if line and not line.isspace():
+                yield self._number, line
 
     def finish(self) -> Iterator[tuple[int, bytes]]:
         """The last line, which may have no end."""
-        line = b"".join(self._held)
-        self._number += 1
-        self._held = []
-        if self._number == 1:
-            line = line.removeprefix(_BOM)
+        line = self._whole(b"")
         if line and not line.isspace():
-            yield self._number, line
+            yield self._number + 1, line
+
+    def _whole(self, end: bytes) -> bytes:
+        line = b"".join([*self._held, end])
+        return line if self._number else line.removeprefix(_BOM)
 
 
 def lines_of(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -94,7 +102,7 @@ def json_lines_csv(
     Raises:
         RefusedError: a line that ``parsed`` refuses, a key beyond ``columns``, text that PostgreSQL cannot hold.
     """
-    kinds = [(name, (types or {}).get(name, "")) for name in columns]
+    kinds = {name: (types or {}).get(name, "") for name in columns}
     rows: list[bytes] = []
     size = 0
     for number, line in lines_of(chunks):
@@ -106,26 +114,26 @@ def json_lines_csv(
     yield b"".join(rows)
 
 
-def _row(number: int, line: bytes, kinds: Sequence[tuple[str, str]]) -> bytes:
+def _row(number: int, line: bytes, kinds: Mapping[str, str]) -> bytes:
     text, record = parsed(number, line)
+    if not record.keys() <= kinds.keys():
+        strange = next(name for name in record if name not in kinds)
+        raise RefusedError("a key that the manifest does not list", line=number, column=strange)
     raw: dict[str, str] | None = None
     fields: list[str] = []
-    known = 0
-    for name, kind in kinds:
+    for name, kind in kinds.items():
         value = record.get(name)
-        known += name in record
         if value is None:
             fields.append("")
         elif kind in _JSON_TYPES or type(value) in (dict, list):
             raw = raw_values(text) if raw is None else raw
             fields.append(field(array_of(raw[name], kind) if kind.endswith("[]") else raw[name]))
+        elif type(value) is str:
+            fields.append(field(value) if '"' in value else f'"{value}"')
         else:
-            fields.append(field(value if type(value) is str else "true" if value else "false"))
-    if known < len(record):
-        strange = next(name for name in record if name not in dict(kinds))
-        raise RefusedError("a key that the manifest does not list", line=number, column=strange)
+            fields.append('"true"' if value else '"false"')
+    row = ",".join(fields)
     try:
-        row = ",".join(fields)
         if "\0" not in row:
             return (row + "\n").encode()
     except UnicodeEncodeError:
@@ -134,8 +142,8 @@ def _row(number: int, line: bytes, kinds: Sequence[tuple[str, str]]) -> bytes:
     raise RefusedError(f"holds {what}, which PostgreSQL cannot store", line=number, column=name)
 
 
-def _unstorable(fields: Sequence[str], kinds: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    for value, (name, _) in zip(fields, kinds, strict=True):
+def _unstorable(fields: Sequence[str], names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for value, name in zip(fields, names, strict=True):
         if "\0" in value:
             yield name, r"the character \u0000"
         if re.search("[\ud800-\udfff]", value):
@@ -164,30 +172,31 @@ def _items(raw: str, as_json: bool) -> list[Any]:
 def raw_values(text: str) -> dict[str, str]:
     """Each key of a JSON object with its value as it is written. The text must be a JSON object."""
     found: dict[str, str] = {}
-    place = _skip(text, 1)
-    while text[place] != "}":
-        name, place = _scan_text(text, _skip(text, place) + 1, True)
-        start = _skip(text, _skip(text, place) + 1)
-        place = _scan_value(text, start)[1]
-        found[name] = text[start:place]
-        place = _skip(text, place)
-        place += text[place] == ","
+    place = 1
+    while member := _MEMBER.match(text, place):
+        name, raw, place = member[1], member[2], member.end()
+        if raw is None:  # a list or an object: the match ends where it begins
+            raw, place = _nested(text, place)
+        found[json.loads(f'"{name}"') if "\\" in name else name] = raw
     return found
 
 
 def raw_items(text: str) -> list[str]:
     """The items of a JSON list as they are written. The text must be a JSON list."""
     found: list[str] = []
-    place = _skip(text, 1)
-    while text[place] != "]":
-        start = _skip(text, place)
-        place = _scan_value(text, start)[1]
-        found.append(text[start:place])
-        place = _skip(text, place)
-        place += text[place] == ","
+    place = 1
+    while item := _ITEM.match(text, place):
+        raw, place = item[1], item.end()
+        if raw is None:
+            if text[place] == "]":
+                break
+            raw, place = _nested(text, place)
+        found.append(raw)
     return found
 
 
-def _skip(text: str, place: int) -> int:
-    found = _SPACE.match(text, place)
-    return found.end() if found else place
+def _nested(text: str, start: int) -> tuple[str, int]:
+    """The list or object that begins there, as it is written, and where what follows it begins."""
+    end = _scan_value(text, start)[1]
+    following = _COMMA.match(text, end)
+    return text[start:end], following.end() if following else end

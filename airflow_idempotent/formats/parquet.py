@@ -79,7 +79,8 @@ def parquet_csv(file: BinaryIO, types: Mapping[str, str] | None = None) -> Gener
     from pyarrow import parquet
 
     try:
-        opened = parquet.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
+        # The old INT96 is read in microseconds: in nanoseconds the years 1 and 9999 would silently become others.
+        opened = parquet.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False, coerce_int96_timestamp_unit="us")
         batches = opened.iter_batches(batch_size=_batch_rows(opened.metadata), use_threads=False)
         yield from arrow_csv(batches, types=types, header=False)
     except (pa.ArrowException, OSError) as error:

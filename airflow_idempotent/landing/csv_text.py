@@ -32,14 +32,15 @@ class CsvText:
     def _field(self, value: Any) -> str:
         if value is None:
             return self._null
-        text = value if type(value) is str else _text(value)
+        text = value if type(value) is str else as_text(value)
         # Quoted too: what would be read as NULL, as nothing, or as the end of the data.
         if text in ("", self._null, "\\.") or self._special(text):
             return self._quote + text.replace(self._quote, self._quote * 2) + self._quote
         return text
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """One value other than None, before quoting."""
     render = _RENDERERS.get(type(value))
     if render is None:  # a subclass, e.g. pendulum's DateTime
         render = next((_RENDERERS[kind] for kind in type(value).__mro__ if kind in _RENDERERS), str)

@@ -1,4 +1,4 @@
-"""What can be landed: files found by a pattern, or the rows of a query."""
+"""What can be landed: files found by a pattern, the rows of a query or of a function, a query to be run later."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_idempotent.core.manifest import CsvFormat, Format
+from airflow_idempotent.core.manifest import CsvFormat, Format, PinnedQuery
 
 _GLOB = re.compile(r"[*?\[]")
 
@@ -58,6 +58,32 @@ class QueryInput:
             raise ValueError("the rows of a query are landed in UTF-8 and with a header")
         if self.fetch_size < 1:
             raise ValueError(f"fetch_size must be at least 1, not {self.fetch_size}")
+
+
+@dataclass(frozen=True, slots=True)
+class PythonInput:
+    """The rows of a function, landed as one CSV in UTF-8 with a header, in the order in which they come.
+
+    ``call`` gives what the function returns. ``columns`` is the header when there is no row; without it a
+    batch without rows has no part. Lists of ``json_columns`` are JSON, others arrays of PostgreSQL.
+    """
+
+    function: str
+    call: Callable[[], Any]
+    columns: tuple[str, ...] = ()
+    json_columns: frozenset[str] = frozenset()
+    format: CsvFormat = field(default_factory=CsvFormat)
+
+
+@dataclass(frozen=True, slots=True)
+class TransformInput:
+    """A query that the warehouse runs when the batch is loaded; landing pins it, with the values of its binds."""
+
+    query: PinnedQuery
+    format: CsvFormat = field(default_factory=CsvFormat)
+
+
+Input = FilesInput | QueryInput | PythonInput | TransformInput
 
 
 def find_files(

@@ -11,9 +11,10 @@ from typing import Any, Literal
 from airflow_idempotent.core.manifest import COMPRESSIONS, Manifest, Part, batch_id, compression_of
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.errors import BatchDamagedError, SourceChangedError, SourceMissingError
-from airflow_idempotent.landing.inputs import FilesInput, QueryInput
+from airflow_idempotent.landing.inputs import FilesInput, Input, PythonInput, QueryInput, TransformInput
 from airflow_idempotent.landing.part import PartWriter
 from airflow_idempotent.landing.paths import clean_name, shown
+from airflow_idempotent.landing.python_rows import PythonRows
 from airflow_idempotent.landing.query import export_query
 from airflow_idempotent.landing.source_files import copy_file, differences
 from airflow_idempotent.landing.store import BatchStore, Draft
@@ -32,7 +33,7 @@ class Landed:
 
 
 def land(
-    source: FilesInput | QueryInput,
+    source: Input,
     *,
     store: BatchStore,
     table: str,
@@ -58,6 +59,7 @@ def land(
         BadFileError: a file is not of the format given, or is changing (``FileChangingError``).
         ExtraMissingError: the format needs a package that is not installed.
         SourceQueryError: the query failed.
+        PythonSourceError: the function cannot be called, or yields no rows; or it failed (retryable).
         SourceChangedError: the content differs from the newest batch and ``on_source_change`` is ``fail``.
         BatchDamagedError: the newest batch is not what its manifest says.
     """
@@ -75,6 +77,7 @@ def land(
         cutoff_ts=cutoff_ts,
         attempt=attempt,
         created_at=created_at,
+        query=source.query if isinstance(source, TransformInput) else None,
     )
     landing = _Landing(source, store, partition, frame, progress or _ignore)
     store.sweep(table, partition.key)
@@ -99,7 +102,7 @@ class _Piece:
 class _Landing:
     """What ``land`` was asked to do. ``frame`` is the manifest to be, before it has parts and a number."""
 
-    source: FilesInput | QueryInput
+    source: Input
     store: BatchStore
     partition: Partition
     frame: Manifest
@@ -120,7 +123,7 @@ class _Landing:
             if latest and latest.content_fingerprint == manifest.content_fingerprint:
                 return self._replay(latest)
             if latest and not may_change:
-                raise self._changed(latest, f"{_size(manifest)}, in the batch {_size(latest)}")
+                raise self._changed(latest, _difference(manifest, latest))
             if draft.publish(manifest):
                 return Landed(manifest, self.store.address(manifest), replayed=False)
         return None
@@ -157,6 +160,13 @@ class _Landing:
             feed = partial(export_query, self.source, table=self.frame.table, partition=self.frame.partition)
             yield _Piece("the result of the query", "query", "", feed)
             return
+        if isinstance(self.source, PythonInput):
+            rows = PythonRows(self.source, table=self.frame.table, partition=self.frame.partition)
+            if not rows.is_empty:
+                yield _Piece(f"what {self.source.function} yields", "python", "", rows.write)
+            return
+        if isinstance(self.source, TransformInput):
+            return
         for path in self.source.paths:
             yield _Piece(shown(path), clean_name(path.name), compression_of(path.name), partial(self._copy, path))
 
@@ -178,12 +188,25 @@ class _Landing:
         )
 
 
-def _facts(source: FilesInput | QueryInput) -> dict[str, Any]:
+def _facts(source: Input) -> dict[str, Any]:
     """What a manifest says of its source. Values of binds stay out of it: they may be anything."""
     if isinstance(source, QueryInput):
         digest = hashlib.sha256(source.sql.encode()).hexdigest()
         return {"kind": "query", "query_hash": digest, "binds": sorted(source.binds)}
+    if isinstance(source, PythonInput):
+        return {"kind": "python", "function": source.function}
+    if isinstance(source, TransformInput):
+        return {"kind": "transform", "query_hash": source.query.fingerprint, "binds": sorted(source.query.binds)}
     return {"kind": "files", "pattern": shown(source.pattern), "paths": [shown(path) for path in source.paths]}
+
+
+def _difference(manifest: Manifest, landed: Manifest) -> str:
+    if not manifest.query or not landed.query:
+        return f"{_size(manifest)}, in the batch {_size(landed)}"
+    if manifest.query.fingerprint != landed.query.fingerprint:
+        return "another query"
+    binds = manifest.query.binds
+    return "; ".join(f":{name} = {value}, in the batch {landed.query.binds.get(name)}" for name, value in binds.items())
 
 
 def _size(manifest: Manifest) -> str:

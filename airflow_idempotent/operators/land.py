@@ -11,7 +11,8 @@ from airflow.providers.common.compat.sdk import AirflowSkipException, Context
 from jinja2.exceptions import TemplateError
 
 from airflow_idempotent.errors import ArgumentsError, SourceMissingError
-from airflow_idempotent.landing.inputs import FilesInput, QueryInput, find_files
+from airflow_idempotent.landing.code import pinned, python_input
+from airflow_idempotent.landing.inputs import Input, QueryInput, find_files
 from airflow_idempotent.landing.land import land
 from airflow_idempotent.landing.retention import retain
 from airflow_idempotent.landing.store import BatchStore
@@ -19,8 +20,10 @@ from airflow_idempotent.operators.base import PartitionOperator
 from airflow_idempotent.operators.connections import landing_root, storage_path
 from airflow_idempotent.operators.run import Assignment, attempt_of
 from airflow_idempotent.operators.words import LandSpec
+from airflow_idempotent.spec.python_source import Python
 from airflow_idempotent.spec.source import Files, Query
 from airflow_idempotent.spec.table import TableSpec
+from airflow_idempotent.spec.transform import Transform
 
 PROGRESS_SECONDS = 10
 
@@ -30,9 +33,11 @@ class AtomicLandOperator(PartitionOperator):
 
     The same content is the same batch and nothing is written; other content is the next batch.
 
-    :param source: ``Files(path)``, ``Query(sql, conn_id=…)``, or the same as a mapping. Path and SQL
-        are templates, rendered for each partition: besides Airflow's own variables they see ``partition``
-        (``key``, ``start``, ``end``). Queries take the binds ``:start :end :cutoff_ts :key``.
+    :param source: ``Files(path)``, ``Query(sql, conn_id=…)``, ``Python("module:function")``, ``Transform(sql)``,
+        or the same as a mapping. The path and the SQL of a query are templates, rendered for each partition:
+        besides Airflow's own variables they see ``partition`` (``key``, ``start``, ``end``). Queries take the
+        binds ``:start :end :cutoff_ts :key``. A transform's SQL is no template; it is pinned here and run by
+        the stage_merge that follows, inside the warehouse.
     :param on_source_change: ``new_batch`` (default) or ``fail``, when a partition's source differs from its batch.
     :param on_empty: ``fail`` (default), ``skip`` or ``publish_empty`` when there is no input.
     :param keep_batches: Newest batches kept per partition, default 7.
@@ -49,7 +54,7 @@ class AtomicLandOperator(PartitionOperator):
     def __init__(
         self,
         *,
-        source: Files | Query | Mapping[str, Any] | None = None,
+        source: Files | Query | Python | Transform | Mapping[str, Any] | None = None,
         on_source_change: str | None = None,
         on_empty: str | None = None,
         keep_batches: int | str | None = None,
@@ -95,14 +100,14 @@ class AtomicLandOperator(PartitionOperator):
             "partition": partition.key,
             "batch_id": landed.manifest.batch_id,
             "address": landed.address,
-            "rows": landed.manifest.rows,
+            "rows": None if landed.manifest.query else landed.manifest.rows,  # a query's are not known before it runs
             "bytes": landed.manifest.bytes,
             "replayed": landed.replayed,
         }
         self.log.info("land %s", " ".join(f"{name}={value}" for name, value in pointer.items()))
         return pointer
 
-    def _input(self, spec: LandSpec | TableSpec, assignment: Assignment, context: Context) -> FilesInput | QueryInput:
+    def _input(self, spec: LandSpec | TableSpec, assignment: Assignment, context: Context) -> Input:
         source, partition = spec.source, assignment.partition
         if isinstance(source, Files):
             pattern = self._rendered("source.path", source.path, assignment, context)
@@ -112,12 +117,13 @@ class AtomicLandOperator(PartitionOperator):
                 format=source.value(),
                 columns=source.file_columns(spec.column_names),
             )
-        binds = {
-            "start": partition.start,
-            "end": partition.end,
-            "cutoff_ts": datetime.fromisoformat(assignment.cutoff_ts),
-            "key": partition.key,
-        }
+        cutoff_ts = datetime.fromisoformat(assignment.cutoff_ts)
+        if isinstance(source, Python):
+            params: Any = context.get("params")
+            return python_input(spec, source, partition, cutoff_ts=cutoff_ts, params=dict(params or {}))
+        if isinstance(source, Transform):
+            return pinned(source, partition, cutoff_ts=cutoff_ts, run_id=str(context.get("run_id") or ""))
+        binds = {"start": partition.start, "end": partition.end, "cutoff_ts": cutoff_ts, "key": partition.key}
         sql = self._rendered("source.sql", source.sql, assignment, context)
         return QueryInput(sql, binds, self.connections.source(source.conn_id))
 

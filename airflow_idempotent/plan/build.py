@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from airflow_idempotent.core.actions import (
     Action,
@@ -11,8 +14,8 @@ from airflow_idempotent.core.actions import (
     CreateTarget,
     EnsureChild,
     EnsureIndex,
-    InspectBatch,
     MeasurePartition,
+    QueryBatch,
     RunChecks,
 )
 from airflow_idempotent.core.columns import TableShape
@@ -24,6 +27,7 @@ from airflow_idempotent.core.staged import Scope, Staged
 from airflow_idempotent.core.step import Step, Timeouts
 from airflow_idempotent.errors import TargetMissingError
 from airflow_idempotent.plan.fitting import batch_columns, ruling
+from airflow_idempotent.plan.inspection import inspection
 from airflow_idempotent.plan.schema_change import actions_of, changed_shape
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
@@ -67,11 +71,10 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     staged = stage(load, target, columns)
     strategy, by = spec.strategy, spec.partition_column
     extra = tuple(item for item in strategy.batch_only() if item.name not in target)
-    parts = tuple(CopyBatch(staged.staging, part, load.manifest.format) for part in load.manifest.parts)
-    actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra), *parts]
-    inside = load.partition if strategy.stays_inside else None
-    names = (columns, strategy.never_null(spec.unique_key, spec.version), spec.version)
-    actions.append(InspectBatch(target.relation, staged.staging, *names, event_time=by, partition=inside))
+    lenient = spec.reject.mode == "quarantine"
+    actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra, lenient)]
+    actions += filling(load, staged)
+    actions += inspection(spec, staged, target)
     if staged.deduplicated:
         actions += strategy.prepare(staged)
     if spec.checks:
@@ -90,8 +93,27 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         scope=strategy.speaks_for,
         guarded=(strategy.deletes or strategy.stays_inside) and not load.force,
         spec_fingerprint=fingerprint(spec),
-        may_replay=load.skip_unchanged,
+        # What a query reads may have changed, though the query has not.
+        may_replay=load.skip_unchanged and not load.manifest.query,
         timeouts=Timeouts(spec.lock_timeout, spec.statement_timeout),
+    )
+
+
+def filling(load: Load, staged: Staged) -> tuple[Action, ...]:
+    """What brings the batch into staging: the bytes of its parts, or the rows of its query."""
+    manifest, lenient = load.manifest, load.spec.reject.mode == "quarantine"
+    if query := manifest.query:
+        return (QueryBatch(staged.staging, query.sql, staged.columns, bind_values(query.binds)),)
+    return tuple(
+        CopyBatch(staged.staging, part, manifest.format, number, lenient) for number, part in enumerate(manifest.parts)
+    )
+
+
+def bind_values(binds: Mapping[str, str]) -> tuple[tuple[str, Any], ...]:
+    """The values of a pinned query's binds: instants as such, the others as text."""
+    instants = ("start", "end", "cutoff_ts")
+    return tuple(
+        (name, datetime.fromisoformat(text) if name in instants else text) for name, text in sorted(binds.items())
     )
 
 

@@ -10,8 +10,11 @@ from typing import Any
 from airflow_idempotent.core.manifest import batch_folder, batch_id
 from airflow_idempotent.core.verdict import Severity
 from airflow_idempotent.spec.fingerprint import fingerprint
+from airflow_idempotent.spec.python_source import OFFERED, Python
 from airflow_idempotent.spec.source import Files
 from airflow_idempotent.spec.table import PRESETS, TableSpec
+from airflow_idempotent.spec.transform import Transform
+from airflow_idempotent.sql.user_query import one_line
 
 DEFAULT_ROOT = "<landing_root>"
 
@@ -50,7 +53,8 @@ _OPTIONS = {
     "conflict": ("version",),
     "strategy": ("strategy",),
     "late data": ("late_data",),
-    "bad data": ("checks",),
+    "other days": ("on_outside_partition", "on_event_time_missing"),
+    "bad data": ("checks", "reject"),
     "empty partition": ("on_empty",),
     "schema change": ("on_schema_change",),
     "backfill": ("backfill",),
@@ -92,6 +96,7 @@ def _topics(spec: TableSpec) -> Iterator[tuple[str, str]]:
     yield "strategy", f"{spec.strategy.kind}: {_first_paragraph(spec.strategy)}"
     yield "re-run", _rerun(spec)
     yield "late data", _late(spec)
+    yield "other days", _misplaced(spec)
     yield "bad data", _bad(spec)
     yield (
         "NULL key",
@@ -140,6 +145,13 @@ def _source(spec: TableSpec) -> str:
     source = spec.source
     if isinstance(source, Files):
         return f"Files {source.path} ({_format(source)})."
+    if isinstance(source, Python):
+        given = ", ".join([*OFFERED, *(f"{name}={value!r}" for name, value in source.kwargs.items())])
+        return f"The rows that {source.callable} yields; it gets those of {given} that it names."
+    if isinstance(source, Transform):
+        reads = _listed([str(table) for table in source.tables]) or "no table"
+        binds = _listed([f":{name}" for name in source.binds]) or "none"
+        return f"SQL inside the warehouse. Reads: {reads}. Binds: {binds}. {one_line(source.sql)}"
     return f"A query over connection {source.conn_id}: {' '.join(source.sql.split())}"
 
 
@@ -159,6 +171,9 @@ def _landing(spec: TableSpec) -> str:
     first = spec.grain.partition(spec.begin, spec.timezone)
     root = (spec.landing.root or DEFAULT_ROOT).rstrip("/")
     folder = batch_folder(spec.table, first.key, batch_id(first.compact, 1))
+    if isinstance(spec.source, Transform):
+        pinned = "the query and the values of its binds, no rows"
+        return f"{root}/{folder}/_manifest.json pins {pinned}. The same again is the same batch."
     changed = {"new_batch": "lands as the next batch", "fail": "is refused"}[spec.landing.on_source_change]
     kept = f"the newest {spec.landing.keep_batches} stay"
     kind = spec.source.format if isinstance(spec.source, Files) else "csv"
@@ -176,6 +191,8 @@ def _target(spec: TableSpec) -> str:
 
 
 def _conflict(spec: TableSpec) -> str:
+    if winner := spec.strategy.winner(spec.version):
+        return winner
     if not spec.version:
         return "No version: the newest batch of a partition wins; inside a batch, the row's content decides."
     equal = "equal ones are decided by the row's content, so that the order of loading never matters"
@@ -183,15 +200,28 @@ def _conflict(spec: TableSpec) -> str:
 
 
 def _rerun(spec: TableSpec) -> str:
+    if isinstance(spec.source, Transform):
+        again = "The query always runs again, and only rows that differ are written: none when its inputs are the same"
+        return f"{again} (0 inserted, updated, deleted). Other partitions and keys are left alone."
     again = "The same source gives the same batch, and loading it again writes nothing (0 inserted, updated, deleted)"
-    return f"{again}. An older batch replaces no newer row: those are stale. Other partitions and keys are left alone."
+    return f"{again}. {spec.strategy.older}"
+
+
+def _misplaced(spec: TableSpec) -> str:
+    if not spec.partition_column:
+        return "No column says when a row happened: all rows of the batch are loaded."
+    names = {"include": "are loaded", "exclude": "are left out and counted as rejected", "raise": "refuse the batch"}
+    outside, missing = (names[spec.policy_for(name)] for name in ("on_outside_partition", "on_event_time_missing"))
+    return f"Rows whose time lies outside the partition {outside}; rows without a time {missing}."
 
 
 def _late(spec: TableSpec) -> str:
     reads = "Scheduled runs do not look back (late_data.lookback is 0)"
     if count := spec.late_data.lookback:
         reads = f"Each scheduled run also reads the {count} partition(s) before its own again"
-    return f"{reads}; a corrected file becomes a new batch when its partition is run again."
+    if isinstance(spec.source, Transform):
+        return f"{reads}; rows that have come into its inputs since are seen when its partition is run again."
+    return f"{reads}; {spec.strategy.late}."
 
 
 def _bad(spec: TableSpec) -> str:
@@ -200,8 +230,17 @@ def _bad(spec: TableSpec) -> str:
     lines = [f"Nothing is published unless all hold: {'; '.join(gates)}."] if gates else ["No check closes the gate."]
     if warns:
         lines.append(f"Recorded only: {'; '.join(warns)}.")
-    lines.append("A value that PostgreSQL cannot read refuses the batch, naming file, line and column.")
+    lines.append(_rejecting(spec))
     return " ".join(lines)
+
+
+def _rejecting(spec: TableSpec) -> str:
+    reject = spec.reject
+    if reject.mode == "fail":
+        return "A value that PostgreSQL cannot read refuses the batch, naming file, line and column."
+    most = f"{reject.max_rows:,} rows or " if reject.max_rows is not None else ""
+    kept = "Rows that cannot be loaded go to airflow_idempotent.quarantine, with line, column and reason"
+    return f"{kept}; more than {most}{reject.max_share:.0%} of a batch refuse it."
 
 
 def _backfill(spec: TableSpec) -> str:

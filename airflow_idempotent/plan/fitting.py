@@ -72,7 +72,7 @@ def batch_names(manifest: Manifest, spec: LoadSpec) -> tuple[str, ...]:
     """
     parts = manifest.parts
     if not isinstance(manifest.format, JsonlFormat):
-        return parts[0].columns if parts else ()
+        return manifest.columns
     keys = dict.fromkeys(name for part in parts for name in part.columns)
     return tuple(keys | dict.fromkeys(spec.column_names)) if keys else ()
 

@@ -52,7 +52,13 @@ def fingerprint(spec: LoadSpec) -> str:
     source: dict[str, Any] = meaning.get("source") or {}
     if source.get("sql"):
         source["sql"] = normal_sql(source["sql"])
+    source.pop("inputs", None)  # lineage: no row depends on it
     return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
+
+
+def query_fingerprint(sql: str) -> str:
+    """SHA-256 (hex) of a query's meaning, whatever its layout, comments and spelling of keywords."""
+    return hashlib.sha256(normal_sql(sql).encode()).hexdigest()
 
 
 def normal_sql(sql: str) -> str:

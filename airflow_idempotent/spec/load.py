@@ -83,6 +83,20 @@ class Landing(Model):
     )
 
 
+class Reject(Model):
+    """What happens to rows that cannot be loaded."""
+
+    mode: Literal["fail", "quarantine"] = Field(
+        "fail", description="Refuse the batch, or keep bad rows in airflow_idempotent.quarantine and load the others."
+    )
+    max_rows: int | None = Field(None, ge=0, description="Bad rows of a batch that are tolerated; default: no limit.")
+    max_share: float = Field(0.1, ge=0, le=1, description="Share of the rows of a batch that may be bad.")
+
+
+def _rejecting(value: Any) -> Any:
+    return {"mode": value} if isinstance(value, str) else value
+
+
 class LoadSpec(Model):
     """The words StageMergeOperator and ValidatePartitionOperator take."""
 
@@ -104,6 +118,18 @@ class LoadSpec(Model):
         "fail",
         description="When the columns of batch, spec and target differ: append_new_columns adds what the target lacks; "
         "sync_all_columns makes it as 'columns' say, and drops others; a type is only ever widened.",
+    )
+    on_event_time_missing: Literal["raise", "include", "exclude"] | None = Field(
+        None,
+        description="Rows without a time in the partition column: refuse the batch, load them, or leave them out "
+        "(counted as rejected). Default: raise where the strategy replaces the partition, else include.",
+    )
+    on_outside_partition: Literal["raise", "include", "exclude"] | None = Field(
+        None,
+        description="Rows whose time lies outside the partition; same words, same default.",
+    )
+    reject: Annotated[Reject, BeforeValidator(_rejecting)] = Field(
+        default_factory=Reject, description="What happens to bad rows: fail, quarantine, or a mapping with bounds."
     )
     on_empty: Literal["fail", "skip", "publish_empty"] = Field(
         "fail", description="When a partition has no input, or no rows."
@@ -152,6 +178,7 @@ class LoadSpec(Model):
                 yield path, f"column {name!r} is named twice"
         yield from self.strategy.problems(self.unique_key, self.version)
         yield from self._unknown_columns()
+        yield from self._misplaced()
         if self.on_schema_change == "sync_all_columns" and not self.columns:
             yield "columns", "required by 'on_schema_change: sync_all_columns': which columns shall the table have?"
         if self.partition_by.declarative and not self.partition_by.column:
@@ -161,6 +188,16 @@ class LoadSpec(Model):
                 "unique_key",
                 f"must hold {self.partition_by.column!r}: PostgreSQL needs it in every key of a partitioned table",
             )
+
+    def _misplaced(self) -> Iterator[Problem]:
+        """Policies about the time of a row, where it has none or the strategy cannot follow."""
+        for option in ("on_event_time_missing", "on_outside_partition"):
+            policy = getattr(self, option)
+            if policy in ("raise", "exclude") and not self.partition_column:
+                yield option, "needs 'partition_by.column' or 'event_time': which column says when a row happened?"
+            if policy == "include" and self.strategy.stays_inside:
+                why = f"strategy {self.strategy.kind!r} replaces the partition"
+                yield option, f"'include' would write such rows again with every batch: {why}"
 
     def unmet_needs(self) -> Iterator[Problem]:
         """What the strategy cannot do without."""
@@ -195,6 +232,11 @@ class LoadSpec(Model):
     @property
     def relation(self) -> Relation:
         return Relation.parse(self.table)
+
+    def policy_for(self, option: str) -> str:
+        """What a policy about the time of a row says, its default put in."""
+        default = "raise" if self.strategy.stays_inside else "include"
+        return getattr(self, option) or (default if self.partition_column else "include")
 
     @property
     def column_names(self) -> tuple[str, ...]:

@@ -166,7 +166,7 @@ def problems_of(error: ValidationError) -> list[tuple[str, str]]:
     """What pydantic found, as (path, text), with the words that were meant."""
     found: list[tuple[str, str]] = []
     for item in error.errors():
-        path = ".".join(str(part) for part in _without_kind(item["loc"]))
+        path = ".".join(_as_written(item["loc"]))
         if item["type"] == "problems":
             found += item["ctx"]["problems"]
         elif item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
@@ -184,9 +184,10 @@ def problems_of(error: ValidationError) -> list[tuple[str, str]]:
     return found
 
 
-def _without_kind(loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
-    """Where the user wrote it: the kind of the strategy is no level of the file."""
-    return (loc[0], *loc[2:]) if loc[:1] == ("strategy",) and loc[1:2] and loc[1] in STRATEGIES else loc
+def _as_written(loc: tuple[int | str, ...]) -> list[str]:
+    """Where in the user's file a problem is: pydantic puts the kind of a strategy between it and its option."""
+    parts = [str(part) for part in loc]
+    return [*parts[:1], *parts[2:]] if parts[:1] == ["strategy"] and parts[1:2] != ["kind"] else parts
 
 
 def _kinds(path: str) -> Iterable[str]:
@@ -202,13 +203,23 @@ def _options(loc: tuple[int | str, ...]) -> list[str]:
     """The options that exist where an unknown one was found."""
     models: list[Any] = [TableSpec]
     for part in loc[:-1]:
-        models = [inner for model in models for inner in _inner(model, str(part))] or models
+        models = [inner for model in models for inner in _inner(model, str(part))] or _of_kind(models, str(part))
     options = [
         name
         for model in models
         for name in (getattr(model, "model_fields", None) or getattr(model, "__dataclass_fields__", {}))
     ]
     return [*options, *ALIASES] if models == [TableSpec] else options
+
+
+def _of_kind(models: list[Any], kind: str) -> list[Any]:
+    """Of several models that are told apart by their kind the one that is meant; all when that is no kind."""
+    return [model for model in models if _kind(model) == kind] or models
+
+
+def _kind(model: Any) -> Any:
+    known = getattr(model, "model_fields", None) or getattr(model, "__dataclass_fields__", {})
+    return known["kind"].default if "kind" in known else None
 
 
 def _inner(model: Any, name: str) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from enum import Enum
 from types import UnionType
@@ -15,8 +15,10 @@ from pydantic.fields import FieldInfo
 from airflow_idempotent.checks import ALIASES as CHECK_ALIASES
 from airflow_idempotent.checks import CHECKS
 from airflow_idempotent.spec.load import ColumnSpec, Landing, Names, PartitionBy
+from airflow_idempotent.spec.python_source import Python
 from airflow_idempotent.spec.source import CsvOptions, Files, Query
 from airflow_idempotent.spec.table import Backfill, LateData, TableSpec
+from airflow_idempotent.spec.transform import Transform
 from airflow_idempotent.spec.words import ALIASES
 from airflow_idempotent.strategies import STRATEGIES
 
@@ -24,6 +26,8 @@ _NESTED: tuple[tuple[str, type[BaseModel]], ...] = (
     ("source (kind: files)", Files),
     ("source.csv", CsvOptions),
     ("source (kind: query)", Query),
+    ("source (kind: python)", Python),
+    ("source (kind: transform)", Transform),
     ("landing", Landing),
     ("columns[]", ColumnSpec),
     ("partition_by", PartitionBy),
@@ -48,8 +52,8 @@ def json_schema() -> dict[str, Any]:
         kept = {key: value for key, value in options[name].items() if key in ("title", "description")}
         options[name] = {**kept, "anyOf": [*_DATE["anyOf"], *([{"type": "null"}] if name == "end_date" else [])]}
     strategy = options["strategy"]
-    strategy["anyOf"] = [{"enum": list(STRATEGIES)}, *strategy.pop("oneOf")]
-    del strategy["discriminator"]
+    mapping = {word: strategy.pop(word) for word in ("oneOf", "discriminator")}
+    strategy["anyOf"] = [{"enum": list(STRATEGIES)}, mapping]
     for alias, name in ALIASES.items():
         options[alias] = {**options[name], "description": f"The same as {name}."}
     first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Table spec of airflow_idempotent"}
@@ -99,13 +103,12 @@ def _table(model: type[BaseModel]) -> Iterator[str]:
 
 
 def _strategy_table(strategy: type[Any]) -> Iterator[str]:
-    options = [item for item in fields(strategy) if item.name != "kind"]
-    if not options:
-        return
-    types = get_type_hints(strategy)
-    yield from ("| Option | Type | Default |", "| --- | --- | --- |")
-    yield from (f"| `{item.name}` | {_type(types[item.name])} | {_default(item.default)} |" for item in options)
-    yield ""
+    """The options of a strategy beside its name; nothing where there are none."""
+    if options := [item for item in fields(strategy) if item.name != "kind"]:
+        types = get_type_hints(strategy)
+        yield from ("| Option | Type | Default |", "| --- | --- | --- |")
+        yield from (f"| `{item.name}` | {_type(types[item.name])} | {_default(item.default)} |" for item in options)
+        yield ""
 
 
 def _check_table(check: type[Any]) -> Iterator[str]:
@@ -130,6 +133,8 @@ def _type(annotation: Any) -> str:
     if origin is tuple:
         inner = _type(arguments[0])
         return f"list of {inner}{'s' if inner == 'string' else ''}"
+    if origin is Mapping:
+        return "mapping"
     if arguments:
         return _type(arguments[0])
     if isinstance(annotation, type) and issubclass(annotation, Enum):

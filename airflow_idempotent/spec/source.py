@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from airflow_idempotent.core.manifest import CsvFormat, Format, JsonlFormat, ParquetFormat
-
-
-class Model(BaseModel):
-    """Base of everything a user writes: frozen, and unknown options are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+from airflow_idempotent.spec.model import Model as Model
+from airflow_idempotent.spec.python_source import Python
+from airflow_idempotent.spec.transform import Transform
 
 
 class CsvOptions(Model):
@@ -88,5 +85,5 @@ class Query(Model):
         super().__init__(**({"sql": sql} | values if sql is not None else values))
 
 
-Source = Annotated[Files | Query, Field(discriminator="kind")]
-KINDS = ("files", "query")
+Source = Annotated[Files | Query | Python | Transform, Field(discriminator="kind")]
+KINDS = ("files", "query", "python", "transform")

@@ -12,6 +12,8 @@ from pydantic import Field, field_validator
 from airflow_idempotent.core.partition import Grain, Partition
 from airflow_idempotent.spec.load import LoadSpec, Problem
 from airflow_idempotent.spec.source import Files, Model, Source
+from airflow_idempotent.spec.transform import Transform
+from airflow_idempotent.spec.words import meant
 
 PRESETS = {
     "@hourly": ("0 * * * *", Grain.HOUR),
@@ -82,6 +84,10 @@ class TableSpec(LoadSpec):
             )
         if self.end and self.end <= self.begin:
             yield "end_date", "must be after start_date"
+        if isinstance(self.source, Transform):
+            for name in dict.fromkeys([*self.unique_key, *self.version, *self.column_names]):
+                if name not in self.source.columns:
+                    yield "source.sql", f"column {name!r} is not selected{meant(name, self.source.columns)}"
 
     @property
     def begin(self) -> datetime:

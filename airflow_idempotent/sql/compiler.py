@@ -19,8 +19,10 @@ from airflow_idempotent.core.actions import (
     EnsureIndex,
     InspectBatch,
     MeasurePartition,
+    QueryBatch,
     RebuildIntervals,
     RefuseTies,
+    RejectRows,
     ReplaceRows,
     RunChecks,
     UpsertRows,
@@ -28,7 +30,18 @@ from airflow_idempotent.core.actions import (
 )
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.manifest import copied_as
-from airflow_idempotent.sql import checks, create, history, measure, merge, missing, replace, ties
+from airflow_idempotent.sql import (
+    checks,
+    create,
+    history,
+    measure,
+    merge,
+    missing,
+    quarantine,
+    replace,
+    ties,
+    transform,
+)
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
 
@@ -48,9 +61,13 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
         case EnsureIndex():
             return (create.ensure_index(action),)
         case CreateStaging():
-            return (create_staging(action, target),)
+            return create_staging(action, target)
         case CopyBatch():
             return (copy_batch(action),)
+        case RejectRows():
+            return quarantine.reject_rows(action, target)
+        case QueryBatch():
+            return (transform.query_batch(action),)
         case InspectBatch():
             return (measure.inspect_batch(action, target),)
         case Deduplicate():
@@ -73,7 +90,7 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             assert_never(action)
 
 
-def create_staging(action: CreateStaging, target: TableShape) -> Statement:
+def create_staging(action: CreateStaging, target: TableShape) -> tuple[Statement, ...]:
     """Columns take their types from the target; numerics with a scale keep all digits until inspected."""
     columns: list[exp.Expr] = []
     for item in target.select(action.columns):
@@ -81,7 +98,8 @@ def create_staging(action: CreateStaging, target: TableShape) -> Statement:
         columns.append(exp.alias_(wide, item.name, quoted=True))
     others = [*((item.name, item.data_type) for item in action.extra), *((name, "text") for name in action.ignored)]
     columns += [exp.alias_(exp.cast(exp.null(), data_type(kind)), name, quoted=True) for name, kind in others]
-    return statement(temporary(action.staging, exp.select(*columns).from_(table(action.target)), no_data=True))
+    made = statement(temporary(action.staging, exp.select(*columns).from_(table(action.target)), no_data=True))
+    return (made, quarantine.add_places(action.staging), quarantine.CREATE_REJECTED) if action.places else (made,)
 
 
 def copy_batch(action: CopyBatch) -> Statement:

@@ -128,6 +128,21 @@ ALTER TABLE airflow_idempotent.events
     ADD CONSTRAINT every_row_accounted_for CHECK (
         step <> 'stage_merge' OR state <> 'published'
         OR staged_rows + beyond_batch = inserted + updated + deleted + unchanged + stale + duplicate + rejected);
+
+CREATE TABLE airflow_idempotent.quarantine (
+    table_name      text NOT NULL,
+    table_version   int NOT NULL DEFAULT 1,
+    partition_key   text NOT NULL,
+    batch_id        text NOT NULL,
+    file            text NOT NULL,
+    record          bigint NOT NULL,
+    line            bigint,
+    column_name     text,
+    reason          text NOT NULL,
+    content         jsonb NOT NULL,
+    quarantined_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (table_name, table_version, partition_key, batch_id, file, record)
+);
 """,
 )
 

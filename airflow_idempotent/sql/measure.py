@@ -59,10 +59,10 @@ def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
     selected: list[exp.Expr] = [exp.alias_(exp.Count(this=exp.Star()), "rows")]
     selected += _bounds("version", next(iter(action.version), ""), action.columns, target)
     selected += _bounds("event_time", action.event_time or "", action.columns, target)
-    selected.append(_outside(action))
+    selected += [_outside(action), _missing(action)]
     selected += [_count_where(column(name).is_(exp.null()), f"null:{name}") for name in action.unique_key]
-    selected += [_count_where(_would_be_rounded(item), f"scale:{item.name}") for item in scaled]
-    selected += [_count_where(_does_not_fit(item), f"range:{item.name}") for item in scaled]
+    selected += [_count_where(would_be_rounded(item), f"scale:{item.name}") for item in scaled]
+    selected += [_count_where(does_not_fit(item), f"range:{item.name}") for item in scaled]
     inside = bounds(action.partition, target[action.event_time]) if action.partition and action.event_time else {}
     return statement(exp.select(*selected).from_(table(action.staging)), **inside)
 
@@ -121,11 +121,17 @@ def _bounds(label: str, name: str, columns: tuple[str, ...], target: TableShape)
 
 
 def _outside(action: InspectBatch) -> exp.Expr:
-    """Rows that are not inside the partition, those without a time among them; NULL where nobody asks."""
+    """Rows whose time lies outside the partition; NULL where nobody asks."""
     if action.partition is None or not action.event_time:
         return exp.alias_(exp.null(), "outside")
-    inside = exp.Paren(this=exp.and_(*within(action.event_time)))
-    return _count_where(exp.not_(exp.Is(this=inside, expression=exp.true())), "outside")
+    return _count_where(exp.not_(exp.Paren(this=exp.and_(*within(action.event_time)))), "outside")
+
+
+def _missing(action: InspectBatch) -> exp.Expr:
+    """Rows that have no time; NULL where nobody asks."""
+    if not action.no_missing or not action.event_time:
+        return exp.alias_(exp.null(), "missing")
+    return _count_where(column(action.event_time).is_(exp.null()), "missing")
 
 
 def _count_where(condition: exp.Expr, label: str) -> exp.Expr:
@@ -133,7 +139,7 @@ def _count_where(condition: exp.Expr, label: str) -> exp.Expr:
     return exp.alias_(counted, label[:63], quoted=True)
 
 
-def _would_be_rounded(item: Column) -> exp.Expr:
+def would_be_rounded(item: Column) -> exp.Expr:
     """Digits beyond the scale that are not zero. ``scale`` costs nothing and leaves few values to ``min_scale``."""
     places = exp.Literal.number(item.scale or 0)
     if (item.scale or 0) < 0:
@@ -142,7 +148,8 @@ def _would_be_rounded(item: Column) -> exp.Expr:
     return exp.and_(*longer)
 
 
-def _does_not_fit(item: Column) -> exp.Expr:
+def does_not_fit(item: Column) -> exp.Expr:
+    """A number too great for the column's precision; NaN fits."""
     most = exp.Literal.number(f"{item.greatest:f}")
     outside = exp.or_(
         exp.GTE(this=column(item.name), expression=most),

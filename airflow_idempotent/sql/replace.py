@@ -38,7 +38,9 @@ def replace_rows(action: ReplaceRows, target: TableShape) -> Difference:
         found = (analyze, *found, *groups.judge(action, target))
     by_place = BY_PLACE if action.within or not target.partitioned else ()
     gone = _mark(action) if action.on_missing == "soft_delete" else _delete(action)
-    write = (("deleted", gone), ("updated", _update(action, target)), ("inserted", _insert(action)))
+    updates = bool(action.unique_key or action.deleted_column)
+    update = (("updated", _update(action, target)),) if updates else ()
+    write = (("deleted", gone), *update, ("inserted", _insert(action)))
     return Difference((*found, *by_place), _count(action), write, counted=True)
 
 

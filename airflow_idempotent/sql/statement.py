@@ -39,9 +39,14 @@ def statement(tree: exp.Expr, **binds: Any) -> Statement:
     return Statement(bound.sql(dialect=Warehouse, comments=False), binds, bound)
 
 
+def doubled(text: str) -> str:
+    """Percent signs doubled, for a driver that looks for placeholders."""
+    return text.replace("%", "%%")
+
+
 def _doubled(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Identifier | exp.Literal) and "%" in node.name:
-        node.set("this", node.name.replace("%", "%%"))
+        node.set("this", doubled(node.name))
     return node
 
 

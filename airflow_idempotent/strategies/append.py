@@ -25,6 +25,13 @@ class Append(Strategy):
     scope: ClassVar[Scope] = Scope.PARTITION
     always_deduplicates: ClassVar[bool] = True
     indexed: ClassVar[tuple[str, ...]] = (BATCH_ID,)
+    older: ClassVar[str] = "An older batch writes nothing: its rows are stale. Rows of other partitions are left alone."
+    late: ClassVar[str] = "late rows come with a new batch, which takes the place of its partition's older one"
+
+    def winner(self, version: tuple[str, ...]) -> str:
+        return (
+            "None: the newest batch of a partition counts, all rows of it; rows of other partitions stand beside them."
+        )
 
     def own_columns(self, columns: Mapping[str, Column], version: tuple[str, ...]) -> tuple[Column, ...]:
         return (Column(BATCH_ID, "text"),)

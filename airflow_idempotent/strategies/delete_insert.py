@@ -34,6 +34,18 @@ class DeleteInsert(Strategy):
     always_deduplicates: ClassVar[bool] = True
     deletes: ClassVar[bool] = True
     writes_anywhere: ClassVar[bool] = True
+    older: ClassVar[str] = (
+        "An older batch replaces no newer rows of a key: its own are stale. Other keys are left alone."
+    )
+    late: ClassVar[str] = "late rows of a key come with a new batch, which must hold all rows of that key"
+
+    def winner(self, version: tuple[str, ...]) -> str:
+        if not version:
+            return "No version: the rows of a key come from the newest batch of a partition."
+        greatest = f"those with the greatest {', '.join(version)} win, NULL is lowest"
+        return (
+            f"The rows of a key are replaced together: {greatest}; equal ones are decided by the content of all rows."
+        )
 
     @property
     def target_columns_used(self) -> Mapping[str, str]:

@@ -26,6 +26,12 @@ class InsertOverwrite(Strategy):
     always_deduplicates: ClassVar[bool] = True
     refuses_outside: ClassVar[bool] = True
     deletes: ClassVar[bool] = True
+    older: ClassVar[str] = "An older batch writes nothing: its rows are stale. Other partitions are left alone."
+    late: ClassVar[str] = "late rows come with a new batch, which must hold all rows of its partition"
+
+    def winner(self, version: tuple[str, ...]) -> str:
+        inside = f"the greatest {', '.join(version)}" if version else "the row's content"
+        return f"The newest batch of a partition is all of it; of two rows of one key inside a batch {inside} decides."
 
     def is_exclusive(self, target: TableShape, unique_key: tuple[str, ...]) -> bool:
         """Never: no other partition's rows are written, and the partition is locked."""

@@ -30,6 +30,14 @@ class Snapshot(Strategy):
     always_deduplicates: ClassVar[bool] = True
     deletes: ClassVar[bool] = True
     writes_anywhere: ClassVar[bool] = True
+    older: ClassVar[str] = (
+        "An older snapshot, of this partition or of an earlier one, writes nothing: its rows are stale."
+    )
+    late: ClassVar[str] = "late rows come with the next snapshot"
+
+    def winner(self, version: tuple[str, ...]) -> str:
+        inside = f"the greatest {', '.join(version)} decides" if version else "the snapshot is refused"
+        return f"The newest snapshot is all of the table; with two rows of one key in it {inside}."
 
     @property
     def _mark(self) -> str:

@@ -19,7 +19,7 @@ class Strategy:
     ``always_deduplicates`` when it cannot write straight from staging. ``refuses_outside`` when a row
     outside the partition would be written twice, ``deletes`` when rows go that the batch says nothing of,
     ``writes_anywhere`` when those may lie in other partitions. ``indexed`` are columns that tables which we create
-    get an index on.
+    get an index on. ``older`` and ``late`` tell people what older batches and late rows do.
     """
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
@@ -31,6 +31,10 @@ class Strategy:
     deletes: ClassVar[bool] = False
     writes_anywhere: ClassVar[bool] = False
     indexed: ClassVar[tuple[str, ...]] = ()
+    older: ClassVar[str] = (
+        "An older batch replaces no newer row: those are stale. Other partitions and keys are left alone."
+    )
+    late: ClassVar[str] = "a corrected file becomes a new batch when its partition is run again"
 
     def problems(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         """What its options get wrong together with those of the spec: (path, text)."""
@@ -55,6 +59,10 @@ class Strategy:
     def target_columns_used(self) -> Mapping[str, str]:
         """Columns of the target that options name: option to column."""
         return {}
+
+    def winner(self, version: tuple[str, ...]) -> str:
+        """What wins, for people; empty where it is the row of the greatest version, or of the newest batch."""
+        return ""
 
     def never_null(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> tuple[str, ...]:
         """Columns whose NULL would leave a row without a place."""

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from airflow_idempotent.core.actions import Action, AddColumns, CreateTarget, EnsureChild, RunChecks, WidenColumns
 from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.drift import Retyped
-from airflow_idempotent.core.manifest import CsvFormat, Part
+from airflow_idempotent.core.manifest import FORMATS, Part
 from airflow_idempotent.core.partition import Grain
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.staged import Staged
@@ -88,7 +88,8 @@ class Page:
         if kind := self.given.get("check"):
             return [RunChecks(WINNERS, (self.check,), self.shape.names)] if kind else []
         assert self.strategy
-        return [*self.strategy.prepare(self.staged), *self.strategy.write(self.staged)]
+        prepared = self.strategy.prepare(self.staged) if self.staged.deduplicated else ()
+        return [*prepared, *self.strategy.write(self.staged)]
 
     @cached_property
     def strategy(self) -> Strategy | None:
@@ -112,7 +113,7 @@ class Page:
             batch_id="20250501_01",
             partition=Grain.DAY.parse("2025-05-01"),
             partition_column=self.given.get("partition_column"),
-            deduplicated=True,
+            deduplicated=bool(words["unique_key"]),
             **words,
         )
 
@@ -172,10 +173,13 @@ class Page:
                 return value[0], Grain.DAY.parse(value[1])
             case "checks":
                 return self._load_spec(checks=value).checks
+            case "binds":
+                return tuple((bind, bound) for bind, bound in value)
             case "part":
                 return Part(value["name"], 0, 0, "", tuple(value["columns"]))
             case "format":
-                return CsvFormat(**(value or {}))
+                options = dict(value or {})
+                return FORMATS[options.pop("kind", "csv")](**options)
             case _:
                 return tuple(value) if isinstance(value, list) else value
 

@@ -16,7 +16,9 @@ from airflow_idempotent.core.actions import (
     CreateTarget,
     Deduplicate,
     EnsureChild,
+    RejectRows,
 )
+from airflow_idempotent.core.manifest import copied_as
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.statement import Statement
@@ -87,7 +89,9 @@ def prepare(page: Page, session: Session) -> None:
         return
     columns = page.shape.names
     extra = page.strategy.batch_only() if page.strategy else ()
-    session.execute(compile_action(CreateStaging(page.relation, STAGING, columns, extra=extra), page.shape)[0])
+    staging = CreateStaging(page.relation, STAGING, columns, extra=extra, places=RejectRows in kinds)
+    for made in compile_action(staging, page.shape):
+        session.execute(made)
     if Deduplicate not in kinds:
         winners = Deduplicate(STAGING, WINNERS, columns, columns[:1])
         session.execute(compile_action(winners, page.shape)[0])
@@ -98,8 +102,9 @@ def run(session: Session, sent: Statement, page: Page) -> Any:
         return session.execute(sent)
     [action] = page.actions
     assert isinstance(action, CopyBatch)
-    header = action.format.delimiter.join(action.part.columns) + "\n" if action.format.header else ""
-    return session.copy_in(sent, io.BytesIO(header.encode(action.format.encoding)))
+    form = copied_as(action.format)
+    header = form.delimiter.join(action.part.columns) + "\n" if form.header else ""
+    return session.copy_in(sent, io.BytesIO(header.encode(form.encoding)))
 
 
 def target(page: Page) -> str:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
+import json
 import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from backports import zstd
+from pyarrow import parquet
 
 from airflow_idempotent.cli import connection
 from airflow_idempotent.cli.render import assumed_step, render, step_now
@@ -76,6 +83,42 @@ def test_a_partition_is_landed_loaded_and_validated(driver: str, folder: Path, r
     assert "warned: not_null(amount): 1 of 3 rows have NULL" in answer.out
     assert batches(folder) == ["analytics.orders/partition=2025-05-01/batch=20250501_01"]
     assert sql("SELECT order_id, status FROM analytics.orders ORDER BY 1") == [(1, "new"), (2, "paid"), (3, "new")]
+
+
+def as_jsonl(rows: list[dict[str, str]]) -> bytes:
+    return gzip.compress("\n".join(json.dumps({k: v for k, v in row.items() if v}) for row in rows).encode())
+
+
+def as_parquet(rows: list[dict[str, str]]) -> bytes:
+    out = io.BytesIO()
+    parquet.write_table(pa.Table.from_pylist([{k: v or None for k, v in row.items()} for row in rows]), out)
+    return out.getvalue()
+
+
+def as_bare_csv(rows: list[dict[str, str]]) -> bytes:
+    return zstd.compress("".join(",".join(row.values()) + "\n" for row in rows).encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "write"),
+    [
+        ("a.ndjson.gz", "format: jsonl", as_jsonl),
+        ("a.parquet", "format: parquet", as_parquet),
+        ("a.csv.zst", "csv: {header: false}", as_bare_csv),
+    ],
+)
+def test_files_of_another_format_need_a_word_of_the_spec_only(
+    folder: Path, run, sql: Sql, name: str, words: str, write: Callable[[list[dict[str, str]]], bytes]
+) -> None:
+    rows = list(csv.DictReader(FIRST.splitlines()))
+    (folder / "inbox/orders" / FIRST_DAY / name).write_bytes(write(rows))
+    edit(folder, '/*.csv"', f'/{name}"\n  {words}')
+
+    answer = run()
+
+    assert "loaded: 3 inserted, 0 updated, 0 deleted, 0 unchanged, 0 stale, 1 duplicate, 0 rejected" in answer.out
+    assert sql("SELECT order_id, status FROM analytics.orders ORDER BY 1") == [(1, "new"), (2, "paid"), (3, "new")]
+    assert "loaded: 0 inserted, 0 updated, 0 deleted, 3 unchanged" in run().out
 
 
 def test_running_it_again_changes_nothing(driver: str, folder: Path, run, sql: Sql) -> None:

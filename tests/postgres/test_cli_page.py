@@ -16,15 +16,22 @@ from airflow_idempotent.testing.postgres import postgres_bin
 pytestmark = pytest.mark.cli
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("cli.md", "how-to/deduplicate.md")
+PAGES = ("cli.md", "how-to/deduplicate.md", "how-to/prove.md")
 FILE = re.compile(r'```\w+ title="([^"]+)"\n(.*?)```', re.DOTALL)
 CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 # What differs from run to run, and what stands for it on the page.
 VOLATILE = (
     (r"\d+\.\d s\b", "0.1 s"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", "2025-05-02 06:00:00"),
+    (r"\d+\.\d\ds\b", "0.10s"),
+    # How often a load can be cut off, and how many are needed to, depends on how it is done.
+    (r"\b\d[\d,]* moments\b", "126 moments"),
+    (r"\b\d[\d,]* loads\b", "76 loads"),
     (r"\b[0-9a-f]{64}\b", "a746443fa8ac5240584f1bb7454d01a0f97b483fc71738d36b7c076640b41bf5"),
 )
+
+
+PROGRESS = re.compile(r"\S+ prove \w+: \d+ of \d+ \(\d+ %\)")
 
 
 @pytest.fixture(params=PAGES)
@@ -39,6 +46,8 @@ def shell(page: Path, tmp_path: Path, database: str):
         (tmp_path / name).write_text(text)
     programs = {
         "airflow-idempotent": f'{sys.executable} -m airflow_idempotent "$@"',
+        "python": f'{sys.executable} "$@"',
+        "pytest": f'{sys.executable} -m pytest -p no:cacheprovider "$@"',
         "psql": f'{postgres_bin() / "psql"} --no-psqlrc "$AIRFLOW_IDEMPOTENT_DSN" "$@"',
     }
     for name, command in programs.items():
@@ -47,7 +56,7 @@ def shell(page: Path, tmp_path: Path, database: str):
         program.write_text(f"#!/bin/sh\nexec {command}\n")
         program.chmod(0o755)
     root = str(Path(__file__).parents[2])
-    environment = os.environ | {"AIRFLOW_IDEMPOTENT_DSN": database, "PYTHONPATH": root}
+    environment = os.environ | {"AIRFLOW_IDEMPOTENT_DSN": database, "PYTHONPATH": root, "COLUMNS": "100"}
     environment["PATH"] = f"{tmp_path / 'bin'}:{environment['PATH']}"
 
     def run(line: str) -> str:
@@ -60,7 +69,7 @@ def shell(page: Path, tmp_path: Path, database: str):
             text=True,
             check=False,
         )
-        return "\n".join(map(settled, done.stdout.splitlines()))
+        return "\n".join(settled(line) for line in done.stdout.splitlines() if not PROGRESS.fullmatch(line))
 
     return run
 

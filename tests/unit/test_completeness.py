@@ -40,7 +40,7 @@ def test_a_public_name_has_a_home_that_holds_it(name: str) -> None:
     assert re.search(rf"^(class|def) {name}\b", source, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["Files", "Query", "TableSpec"])
+@pytest.mark.parametrize("name", ["Files", "Python", "Query", "TableSpec", "Transform"])
 def test_a_public_name_is_imported_when_it_is_first_used(name: str) -> None:
     found = getattr(airflow_idempotent, name)
 

@@ -11,32 +11,36 @@ from airflow_idempotent.core.actions.making import (
     EnsureIndex,
     WidenColumns,
 )
-from airflow_idempotent.core.actions.staging import CopyBatch, CreateStaging, Deduplicate, InspectBatch, RunChecks
-from airflow_idempotent.core.actions.writing import (
-    DeleteMissing,
-    MeasurePartition,
-    RefuseTies,
-    ReplaceRows,
-    UpsertRows,
+from airflow_idempotent.core.actions.staging import (
+    CopyBatch,
+    CreateStaging,
+    Deduplicate,
+    InspectBatch,
+    QueryBatch,
+    RejectRows,
+    RunChecks,
 )
+from airflow_idempotent.core.actions.writing import DeleteMissing, MeasurePartition, RefuseTies, ReplaceRows, UpsertRows
 
 Action = (
     CreateTarget
     | AddColumns
+    | EnsureIndex
     | DropColumns
     | WidenColumns
     | EnsureChild
-    | EnsureIndex
     | CreateStaging
     | CopyBatch
+    | QueryBatch
     | InspectBatch
+    | RejectRows
     | Deduplicate
     | RunChecks
+    | RebuildIntervals
     | UpsertRows
     | RefuseTies
     | DeleteMissing
     | ReplaceRows
-    | RebuildIntervals
     | MeasurePartition
 )
 
@@ -56,8 +60,10 @@ __all__ = [
     "EnsureIndex",
     "InspectBatch",
     "MeasurePartition",
+    "QueryBatch",
     "RebuildIntervals",
     "RefuseTies",
+    "RejectRows",
     "ReplaceRows",
     "RunChecks",
     "Superseding",

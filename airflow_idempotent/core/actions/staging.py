@@ -18,7 +18,8 @@ class CreateStaging:
 
     The target is left alone. Idempotent because the table vanishes with the transaction, so every
     attempt begins with an empty one. ``ignored`` columns of the batch get a place and go no further;
-    ``extra`` ones are read by the strategy, with types of their own.
+    ``extra`` ones are read by the strategy, with types of their own. With ``places`` a row knows where it
+    stood in the batch, so that it can be quarantined with its line.
     """
 
     target: Relation
@@ -26,6 +27,7 @@ class CreateStaging:
     columns: tuple[str, ...]
     ignored: tuple[str, ...] = ()
     extra: tuple[Column, ...] = ()
+    places: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,29 @@ class CopyBatch:
     A CSV goes as it is; JSON Lines and Parquet are turned into CSV on the way, a chunk at a time.
 
     The target is left alone. Idempotent because staging is new in every attempt; the rows and the
-    checksum of the part are compared with the manifest, or the step is aborted.
+    checksum of the part are compared with the manifest, or the step is aborted. ``lenient`` sets rows aside
+    whose values cannot be read; ``number`` says which part of the batch this is, counted from 0.
     """
 
     staging: str
     part: Part
     format: Format
+    number: int = 0
+    lenient: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueryBatch:
+    """Fill ``staging`` with the ``columns`` of a query that reads the warehouse.
+
+    The target is left alone, though the query may read it. Idempotent because staging is new in
+    every attempt and the query can only read; ``binds`` are (name, value), bound and never text.
+    """
+
+    staging: str
+    query: str
+    columns: tuple[str, ...]
+    binds: tuple[tuple[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +67,7 @@ class InspectBatch:
     """Refuse what no rule can load (NULL keys, digits that would be rounded), and measure the rest.
 
     The target is left alone. Idempotent because it only reads staging. With ``partition``, rows whose
-    ``event_time`` lies outside it are refused too.
+    ``event_time`` lies outside it are refused too, and with ``no_missing`` those that have none.
     """
 
     target: Relation
@@ -58,6 +77,30 @@ class InspectBatch:
     version: tuple[str, ...] = ()
     event_time: str | None = None
     partition: Partition | None = None
+    no_missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RejectRows:
+    """Take rows out of ``staging`` that the spec does not want in the table, and count them.
+
+    The target is left alone. Idempotent because the same batch gives the same rows. ``outside`` and
+    ``missing`` are rows whose ``event_time`` lies outside the ``partition``, or is NULL. With ``quarantine``
+    they are kept there with line, column and reason, and so are rows that no rule can load, with NULL in
+    ``required`` columns or numbers that do not fit.
+    """
+
+    target: Relation
+    staging: str
+    columns: tuple[str, ...]
+    required: tuple[str, ...] = ()
+    event_time: str | None = None
+    partition: Partition | None = None
+    outside: bool = False
+    missing: bool = False
+    quarantine: bool = False
+    max_rows: int | None = None
+    max_share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,18 @@ def _attach(self: Any, node: AttachPartition) -> str:
     return f"ALTER TABLE {parent} ATTACH PARTITION {child} FOR VALUES FROM ({start}) TO ({end})"
 
 
+class Verbatim(exp.Expression):
+    """A query as somebody else wrote it, word for word."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+def _verbatim(self: Any, node: Verbatim) -> str:
+    """On lines of its own, and without indentation, which might end up inside a string that goes over several lines."""
+    text: str = node.this
+    return text.replace("\n", self.SENTINEL_LINE_BREAK) if self.pretty else f"\n{text}"
+
+
 class Warehouse(Postgres):
     """The dialect every statement of ours is written in."""
 
@@ -40,6 +52,7 @@ class Warehouse(Postgres):
             AttachPartition: _attach,
             LockTable: lambda self, node: f"LOCK TABLE {self.sql(node, 'this')} IN {node.args['mode']} MODE",
             OnCommitDrop: lambda self, node: "ON COMMIT DROP",
+            Verbatim: _verbatim,
         }
         PROPERTIES_LOCATION: ClassVar[dict[Any, Any]] = {
             **Postgres.Generator.PROPERTIES_LOCATION,

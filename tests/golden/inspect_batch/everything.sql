@@ -21,6 +21,7 @@ SELECT
   CAST(MIN("order_date") AS TEXT) AS min_event_time,
   CAST(MAX("order_date") AS TEXT) AS max_event_time,
   NULL AS outside,
+  NULL AS missing,
   COUNT(*) FILTER(WHERE
     "order_id" IS NULL) AS "null:order_id",
   COUNT(*) FILTER(WHERE

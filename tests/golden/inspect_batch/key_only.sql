@@ -16,6 +16,7 @@ SELECT
   NULL AS min_event_time,
   NULL AS max_event_time,
   NULL AS outside,
+  NULL AS missing,
   COUNT(*) FILTER(WHERE
     "order_id" IS NULL) AS "null:order_id"
 FROM "pg_temp"."idem_staging";

@@ -100,3 +100,78 @@ def test_nothing_that_could_be_read_is_worse_than_findings(folder: Path, command
 @pytest.mark.parametrize("path", ["nothere", "inbox"])
 def test_a_path_without_specs_is_wrong_usage(folder: Path, command: Command, path: str) -> None:
     assert command("lint", path).code == 2
+
+
+# --- sources that are code -----------------------------------------------------------------------------------
+
+FILES = SPEC[SPEC.index("source:") : SPEC.index("columns:")]
+PYTHON = "source: {kind: python, callable: 'feeds.orders:rows'}\n"
+
+
+def test_a_problem_of_sql_is_told_with_its_line(folder: Path, command: Command) -> None:
+    sql = "SELECT order_id, status, now() AS updated_at,\n    order_date,\n    random() AS amount FROM raw.orders"
+    edit(folder, FILES, f"source:\n  kind: transform\n  sql: |\n    {sql}\n")
+
+    answer = command("lint", "tables")
+
+    assert answer.code == 1
+    assert "tables/orders.yaml: 2 problems" in answer.out
+    assert "  - source.sql: line 1: now() gives another value in every run, write :cutoff_ts" in answer.out
+    assert "  - source.sql: line 3: random() gives another value in every run" in answer.out
+
+
+def test_sql_that_may_mean_something_else_is_a_warning(folder: Path, command: Command) -> None:
+    sql = "SELECT order_id, string_agg(s, ',') AS status, 1 AS amount, :start::date AS order_date, :end AS updated_at"
+    edit(folder, FILES, f"source:\n  kind: transform\n  sql: |\n    {sql} FROM raw.orders GROUP BY order_id\n")
+
+    answer = command("lint", "tables")
+
+    assert (answer.code, command("lint", "tables", "--strict").code) == (0, 1)
+    assert "source.sql: line 1: an aggregate that keeps its input's order has no ORDER BY inside it" in answer.out
+    assert "version: a row that is computed again with an equal version may lose to the old one" in answer.out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def rows(key):\n    return []\n",
+        "async def rows(key): ...\n",
+        "from feeds.shop import rows\n",
+        "from feeds.shop import all_rows as rows\n",
+        "from feeds.shop import *\n",
+        "rows = lambda key: []\n",
+        "try:\n    from fast import rows\nexcept ImportError:\n    def rows(key): ...\n",
+        "if True:\n    rows: object = print\n",
+        "def __getattr__(name): ...\n",
+    ],
+)
+def test_a_function_is_found_without_running_its_module(folder: Path, command: Command, text: str) -> None:
+    edit(folder, FILES, PYTHON)
+    (folder / "feeds").mkdir()
+    (folder / "feeds/__init__.py").write_text("raise SystemExit('this was run')\n")
+    (folder / "feeds/orders.py").write_text(f"{text}\nraise SystemExit('this was run')\n")
+
+    assert command("lint", "tables").code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (None, "there is no module 'feeds.orders' (looked below "),
+        ("def row(key): ...\n", "module 'feeds.orders' has no 'rows', did you mean 'row'?"),
+        ("def all(key):\n    rows = []\n", "module 'feeds.orders' has no 'rows'"),
+        ("def rows(:\n", "module 'feeds.orders' cannot be read: "),
+    ],
+)
+def test_a_function_that_is_not_there_is_a_problem(
+    folder: Path, command: Command, text: str | None, problem: str
+) -> None:
+    edit(folder, FILES, PYTHON)
+    if text is not None:
+        (folder / "feeds").mkdir()
+        (folder / "feeds/orders.py").write_text(text)
+
+    answer = command("lint", "tables")
+
+    assert answer.code == 1
+    assert f"  - source.callable: {problem}" in answer.out

@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 
 from airflow_idempotent.core.manifest import (
     CsvFormat,
+    Format,
+    JsonlFormat,
     Manifest,
+    ParquetFormat,
     Part,
     batch_folder,
     batch_id,
     batch_of_folder,
+    compression_of,
+    copied_as,
     folder_name,
     revision_of,
 )
@@ -100,6 +105,8 @@ def test_the_fingerprint_does_not_depend_on_where_and_when_content_was_landed(ch
         {"format": CsvFormat(null="NULL")},
         {"format": CsvFormat(encoding="latin1")},
         {"format": CsvFormat(header=False)},
+        {"format": JsonlFormat()},
+        {"format": ParquetFormat()},
         {"parts": ()},
         {"parts": (PART, PART)},
         {"parts": (replace(PART, sha256="cd" * 32),)},
@@ -131,6 +138,52 @@ def test_the_order_of_parts_is_content() -> None:
 def test_tampering_with_the_content_is_found(old: str, new: str) -> None:
     with pytest.raises(ValueError, match="does not match its fingerprint"):
         Manifest.from_json(MANIFEST.to_json().replace(old, new))
+
+
+RELEASED = """{
+  "attempt": "", "batch_id": "20250501_01", "bytes": 10, "created_at": "", "cutoff_ts": "",
+  "content_fingerprint": "ce623e80fd5563c4fa200b92e3922d9dcd02630edd9bf1e3c556df9698fbfb73",
+  "end": "2025-05-02T00:00:00+00:00", "start": "2025-05-01T00:00:00+00:00", "partition": "2025-05-01",
+  "format": {"delimiter": ";", "encoding": "latin1", "header": true, "null": "NA", "quote": "'"},
+  "parts": [{"bytes": 10, "columns": ["id"], "name": "part-00000.csv.gz", "rows": 1, "sha256": "abcd", "source": "a"}],
+  "rows": 1, "source": {"kind": "files"}, "table": "analytics.orders", "version": 1
+}"""
+
+
+def test_a_manifest_of_the_first_release_is_still_read() -> None:
+    manifest = Manifest.from_json(RELEASED)
+
+    assert manifest.format == CsvFormat(";", "'", "NA", "latin1")
+    assert manifest.parts[0].compression == "gzip"
+    assert json.loads(manifest.to_json()) == json.loads(RELEASED)
+
+
+@pytest.mark.parametrize("form", [JsonlFormat(), ParquetFormat()])
+def test_a_format_is_read_back_as_the_one_it_was(form: Format) -> None:
+    text = replace(MANIFEST, format=form).to_json()
+
+    assert json.loads(text)["format"] == {"kind": form.kind}
+    assert Manifest.from_json(text).format == form
+
+
+def test_a_format_of_a_later_release_is_not_taken_for_csv() -> None:
+    text = MANIFEST.to_json().replace('"format": {', '"format": {"kind": "orc",')
+
+    with pytest.raises(ValueError, match="'orc' is of a later release"):
+        Manifest.from_json(text)
+
+
+def test_rows_of_another_format_are_sent_as_csv_that_tells_null_from_nothing() -> None:
+    assert copied_as(CsvFormat(";")) == CsvFormat(";")
+    assert copied_as(JsonlFormat()) == copied_as(ParquetFormat()) == CsvFormat(header=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "compression"),
+    [("a.csv", ""), ("a.csv.gz", "gzip"), ("a.CSV.GZ", "gzip"), ("a.jsonl.zst", "zstd"), ("gz", ""), ("a.gz.csv", "")],
+)
+def test_the_end_of_a_name_says_how_a_file_is_compressed(name: str, compression: str) -> None:
+    assert compression_of(name) == compression
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "{}", '{"version": 2}', '"manifest"', "1"])

@@ -6,9 +6,11 @@ import gzip
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from backports import zstd
 
 MB = 1 << 20
 LINE = b"12345678,2025-05-01,some text,42.50,2025-05-01T00:00:00+00:00,foo,bar\n"
@@ -41,14 +43,15 @@ def peak(source: object, root: Path) -> int:
 
 
 def write_lines(path: Path, size: int) -> Path:
-    with gzip.open(path, "wb", 1) if path.suffix == ".gz" else path.open("wb") as file:
+    openers = {".gz": partial(gzip.open, compresslevel=1), ".zst": zstd.open}
+    with openers.get(path.suffix, open)(path, "wb") as file:
         file.write(b"id,day,text,amount,ts,a,b\n")
         for _ in range(size // MB):
             file.write(LINE * (MB // len(LINE)))
     return path
 
 
-@pytest.mark.parametrize("name", ["orders.csv", "orders.csv.gz"])
+@pytest.mark.parametrize("name", ["orders.csv", "orders.csv.gz", "orders.csv.zst"])
 def test_a_file_ten_times_as_long_takes_the_same_memory(tmp_path: Path, name: str) -> None:
     small = write_lines(tmp_path / f"small-{name}", 20 * MB)
     big = write_lines(tmp_path / f"big-{name}", 200 * MB)

@@ -20,7 +20,7 @@ from airflow_idempotent.core.actions import (
     UpsertRows,
 )
 from airflow_idempotent.core.columns import Column, TableShape
-from airflow_idempotent.core.manifest import CsvFormat, Manifest, Part
+from airflow_idempotent.core.manifest import CsvFormat, JsonlFormat, Manifest, Part
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Step, Timeouts
 from airflow_idempotent.errors import SchemaDriftError, TargetMissingError
@@ -52,9 +52,8 @@ def part(*columns: str, name: str = "part-00000.csv") -> Part:
 def load(spec: LoadSpec, *parts: Part, **changes: Any) -> Load:
     day = spec.partition(changes.pop("partition", "2025-05-01"))
     bounds = (day.start.isoformat(), day.end.isoformat())
-    manifest = Manifest(
-        spec.table, day.key, f"{day.compact}_01", *bounds, format=CsvFormat(delimiter=";"), parts=parts or (part(),)
-    )
+    form = changes.pop("form", CsvFormat(delimiter=";"))
+    manifest = Manifest(spec.table, day.key, f"{day.compact}_01", *bounds, format=form, parts=parts or (part(),))
     return Load(spec, day, manifest, **changes)
 
 
@@ -112,6 +111,30 @@ def test_every_part_is_copied_in_order_with_the_format_of_the_batch() -> None:
 
     assert [copy.part for copy in copies] == list(parts)
     assert {copy.format for copy in copies} == {CsvFormat(delimiter=";")}
+
+
+@pytest.mark.parametrize(
+    ("parts", "words", "columns"),
+    [
+        ([("updated_at", "order_id"), ("order_id", "amount")], {}, ("order_id", "amount", "updated_at")),
+        ([("order_id", "updated_at")], {"columns": COLUMNS}, NAMES),  # all that the spec knows: NULL is left out
+        ([()], {}, NAMES),
+        ([(), ("order_id", "updated_at")], {}, ("order_id", "updated_at")),
+    ],
+)
+def test_the_columns_of_json_lines_are_those_of_all_parts(
+    parts: list[tuple[str, ...]], words: dict[str, Any], columns: tuple[str, ...]
+) -> None:
+    found = [replace(part(), columns=names) for names in parts]
+    step = build_step(load(spec(**words), *found, form=JsonlFormat()), SHAPE)
+
+    assert only(step, CreateStaging).columns == columns
+    assert [action.part for action in step.actions if isinstance(action, CopyBatch)] == found
+
+
+def test_a_key_column_that_no_line_has_is_refused() -> None:
+    with pytest.raises(SchemaDriftError, match="column 'updated_at' is missing in the batch"):
+        build_step(load(spec(), part("order_id"), part("amount"), form=JsonlFormat()), SHAPE)
 
 
 @pytest.mark.parametrize(

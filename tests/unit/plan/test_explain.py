@@ -27,6 +27,10 @@ from tests.unit.spec.orders import COLUMNS, options, orders
         ({"end_date": "2025-02-01"}, "partitions", "the last is 2025-01-31; no column says where a row belongs."),
         ({"event_time": "d"}, "partitions", "a row belongs where its d lies."),
         ({"source": {"csv": {"null": "NULL"}}}, "source", "csv, utf-8, delimiter ',', NULL is unquoted 'NULL'"),
+        ({"source": {"csv": {"header": False, "columns": ["a"]}}}, "source", "NULL is unquoted '', no header)."),
+        ({"source": {"format": "jsonl"}}, "source", "(jsonl, one JSON object a line;"),
+        ({"source": {"format": "parquet"}}, "source", "(parquet, nothing is rounded;"),
+        ({"source": {"format": "parquet"}}, "landing", "/batch=20250101_01/part-00000.parquet, and _manifest.json"),
         ({"landing": {"root": "/lake/"}}, "landing", "/lake/analytics.orders/partition=2025-01-01/batch=20250101_01/"),
         ({"landing": {"on_source_change": "fail"}}, "landing", "Other content is refused;"),
         ({}, "target", "must exist, since the spec has no columns"),
@@ -35,6 +39,23 @@ from tests.unit.spec.orders import COLUMNS, options, orders
         ({}, "conflict", "No version: the newest batch of a partition wins;"),
         ({"version": ["a", "b"]}, "conflict", "a, b: the greatest wins, NULL is lowest;"),
         ({}, "strategy", "merge: Insert new keys, replace rows whose version is older, leave everything else alone."),
+        (
+            {"strategy": "insert_overwrite", "event_time": "d"},
+            "conflict",
+            "The newest batch of a partition is all of it;",
+        ),
+        ({"strategy": "insert_overwrite", "event_time": "d"}, "late data", "must hold all rows of its partition."),
+        ({"strategy": "append"}, "re-run", "Rows of other partitions are left alone."),
+        ({"strategy": "append"}, "conflict", "None: the newest batch of a partition counts"),
+        ({"strategy": "snapshot"}, "conflict", "with two rows of one key in it the snapshot is refused."),
+        ({"strategy": "snapshot", "version": "a"}, "conflict", "the greatest a decides."),
+        (
+            {"strategy": "snapshot"},
+            "re-run",
+            "An older snapshot, of this partition or of an earlier one, writes nothing",
+        ),
+        ({"strategy": "delete_insert"}, "conflict", "the rows of a key come from the newest batch of a partition."),
+        ({"strategy": "delete_insert", "version": "a"}, "conflict", "those with the greatest a win, NULL is lowest;"),
         ({"late_data": {"lookback": 2}}, "late data", "also reads the 2 partition(s) before its own again;"),
         ({}, "bad data", "No check closes the gate."),
         ({"checks": [{"unique": "a"}]}, "bad data", "Nothing is published unless all hold: unique(a)."),
@@ -59,7 +80,7 @@ def test_every_topic_is_one_paragraph_about_this_spec() -> None:
     explanation = explain(orders(columns=COLUMNS, description="Orders."))
 
     assert (explanation.table, explanation.fingerprint) == ("analytics.orders", fingerprint(orders(columns=COLUMNS)))
-    assert len({topic.name for topic in explanation.topics}) == len(explanation.topics) == 17
+    assert len({topic.name for topic in explanation.topics}) == len(explanation.topics) == 18
     assert all(topic.text and len(topic.text.splitlines()) == 1 for topic in explanation.topics)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from airflow_idempotent.checks import RowCount, Unique
+from airflow_idempotent.core.manifest import CsvFormat, Format, JsonlFormat, ParquetFormat
 from airflow_idempotent.errors import DuplicateTableError, SpecError
 from airflow_idempotent.spec.load import ColumnSpec, PartitionBy
 from airflow_idempotent.spec.loader import layers, load_file, load_folder, spec_files
@@ -49,6 +51,24 @@ def problems(path: Path) -> list[tuple[str, str]]:
 
 
 # --- one file --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "form", "columns"),
+    [
+        ({}, CsvFormat(), ()),
+        ({"csv": {"header": False}}, CsvFormat(header=False), ("id", "note")),
+        ({"csv": {"header": False, "columns": ["x"]}}, CsvFormat(header=False), ("x",)),
+        ({"format": "jsonl"}, JsonlFormat(), ()),
+        ({"format": "parquet"}, ParquetFormat(), ()),
+    ],
+)
+def test_the_words_of_a_source_say_how_its_files_are_read(
+    words: dict[str, Any], form: Format, columns: tuple[str, ...]
+) -> None:
+    source = Files("/inbox", **words)
+
+    assert (source.value(), source.file_columns(("id", "note"))) == (form, columns)
 
 
 def test_yaml_and_python_make_the_same_spec(write: Write) -> None:

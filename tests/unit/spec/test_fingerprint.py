@@ -26,6 +26,13 @@ FILES = options(
     partition_by={"column": "order_date"},
     checks=[{"row_count": {"min": 1}}],
 )
+PYTHON = FILES | {"source": {"kind": "python", "callable": "feeds.orders:rows", "kwargs": {"region": "eu"}}}
+TRANSFORM = FILES | {
+    "source": {
+        "kind": "transform",
+        "sql": "SELECT order_id, order_date, amount, updated_at FROM o WHERE t >= :start",
+    }
+}
 QUERY = FILES | {"source": {"kind": "query", "sql": "SELECT * FROM o WHERE t >= :start", "conn_id": "shop"}}
 SAME, DIFFERENT, NO_OTHER = "same", "different", "there is no other value"
 
@@ -49,6 +56,11 @@ TABLE = [
     ("landing.keep_batches", 1, SAME),
     ("landing.on_source_change", "fail", SAME),
     ("on_schema_change", "ignore", DIFFERENT),
+    ("on_event_time_missing", "exclude", DIFFERENT),
+    ("on_outside_partition", "exclude", DIFFERENT),
+    ("reject.mode", "quarantine", DIFFERENT),
+    ("reject.max_rows", 1, DIFFERENT),
+    ("reject.max_share", 0.5, DIFFERENT),
     ("on_empty", "skip", DIFFERENT),
     ("checks", [], DIFFERENT),
     ("fillfactor", 100, SAME),
@@ -68,6 +80,12 @@ TABLE = [
     ("source.query.kind", NO_OTHER, NO_OTHER),
     ("source.query.sql", "SELECT * FROM o WHERE t > :start", DIFFERENT),
     ("source.query.conn_id", "other", DIFFERENT),
+    ("source.python.kind", NO_OTHER, NO_OTHER),
+    ("source.python.callable", "feeds.orders:all_rows", DIFFERENT),
+    ("source.python.kwargs", {"region": "us"}, DIFFERENT),
+    ("source.transform.kind", NO_OTHER, NO_OTHER),
+    ("source.transform.sql", "SELECT order_id, order_date, amount, updated_at FROM o WHERE t > :start", DIFFERENT),
+    ("source.transform.inputs", ["raw.orders"], SAME),
     ("schedule", "0 6 * * *", SAME),
     ("start_date", "2024-01-01", SAME),
     ("end_date", "2026-01-01", SAME),
@@ -85,12 +103,15 @@ TABLE = [
 ]
 
 
+BASES = {"files": FILES, "query": QUERY, "python": PYTHON, "transform": TRANSFORM}
+
+
 def changed(base: Any, path: list[str], value: Any) -> Any:
     """The options with one of them changed; a name that is no option (``files``) only says which kind is meant."""
     if not path:
         return value
     name, *rest = path
-    if name in ("files", "query"):
+    if name in BASES:
         return changed(base, rest, value)
     if isinstance(base, list):
         return [changed(item, rest, value) if number == int(name) else item for number, item in enumerate(base)]
@@ -99,7 +120,7 @@ def changed(base: Any, path: list[str], value: Any) -> Any:
 
 @pytest.mark.parametrize(("option", "value", "meaning"), [row for row in TABLE if row[2] != NO_OTHER])
 def test_the_fingerprint_changes_with_what_an_option_means_for_rows(option: str, value: Any, meaning: str) -> None:
-    base = QUERY if option.startswith("source.query") else FILES
+    base = BASES[option.split(".")[1]] if option.startswith("source.") else FILES
     if option == "columns.0.name":
         base = base | {"unique_key": ["order_date"]}
     if option == "source.files.csv.columns":
@@ -251,6 +272,10 @@ def test_the_words_of_a_load_are_enough_for_a_fingerprint() -> None:
         ("select a from t where b > :start", "select a from t where b > :end", False),
         ("select a from t", "select a from t limit 1", False),
         ("select a, b from t", "select b, a from t", False),
+        ("select a from t where b > :start", "SELECT a FROM t /* of */ WHERE b > :start", True),
+        ("select to_char(a, 'IYYY') as w from t", "select to_char(a, 'YYYY') as w from t", False),
+        ("with c as (select 1 as a) select a from c", "WITH c AS (SELECT 1 AS a)\nSELECT a FROM c", True),
+        ("with c as (select 1 as a) select a from c", "WITH c AS (SELECT 2 AS a)\nSELECT a FROM c", False),
         # cannot be parsed
         ("select `a` from t", "  select `a` from t\n\n", True),
         ("select `a`\nfrom t", "    select `a`\n    from t\n", True),

@@ -59,7 +59,11 @@ PRESETS = "@hourly, @daily, @weekly, @monthly, @yearly, a cron expression or an 
         ({"source": "x.csv"}, "source", "must be a mapping of options"),
         ({"source": None}, "source", "must be a mapping of options"),
         ({"source": {"kind": "fils"}}, "source.kind", "unknown kind 'fils', did you mean 'files'?"),
-        ({"source": {"kind": "stream"}}, "source.kind", "unknown kind 'stream', write 'files' or 'query'"),
+        (
+            {"source": {"kind": "stream"}},
+            "source.kind",
+            "unknown kind 'stream', write 'files' or 'query' or 'python' or 'transform'",
+        ),
         # columns and keys
         ({"columns": "a"}, "columns", "must be a list"),
         ({"tags": "orders"}, "tags", "must be a list"),
@@ -117,6 +121,23 @@ PRESETS = "@hourly, @daily, @weekly, @monthly, @yearly, a cron expression or an 
         ({"schedule": "@dayly"}, "schedule", f"unknown preset '@dayly': {PRESETS}"),
         ({"schedule": "@once"}, "schedule", f"unknown preset '@once': {PRESETS}"),
         ({"cron": "@once"}, "schedule", f"unknown preset '@once': {PRESETS}"),
+        # what the format of the files makes of other options
+        (
+            {"source": {"csv": {"header": False}}},
+            "source.csv.columns",
+            "required by header: false where the spec has no columns: what does the file hold?",
+        ),
+        (
+            {"source": {"csv": {"columns": ["a"]}}},
+            "source.csv.columns",
+            "the header names the columns; write header: false where there is none",
+        ),
+        (
+            {"source": {"csv": {"header": False, "columns": ["a", "b", "a"]}}},
+            "source.csv.columns",
+            "column 'a' is named twice",
+        ),
+        ({"source": {"format": "jsonl", "csv": {"null": "NA"}}}, "source.csv", "means nothing with format: jsonl"),
         # one option, two names
         (
             {"primary_key": ["order_id"]},
@@ -181,7 +202,7 @@ def test_a_source_without_a_kind_is_asked_for_it() -> None:
     with pytest.raises(SpecError) as refused:
         load_mapping({**ORDERS, "source": {"path": "x.csv"}}, name="orders.yaml")
 
-    assert refused.value.problems == (("source.kind", "required: 'files' or 'query'"),)
+    assert refused.value.problems == (("source.kind", "required: 'files' or 'query' or 'python' or 'transform'"),)
 
 
 def test_all_problems_are_told_at_once_those_between_options_too() -> None:

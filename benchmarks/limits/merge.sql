@@ -1,6 +1,6 @@
 -- The limit: the fastest safe load of this workload that we know to write by hand, in one transaction.
 --
---   psql -v file=batch.csv -f limit.sql          (COPY through the client)
+--   psql -v file=batch.csv -f limits/merge.sql          (COPY through the client)
 --
 -- It knows this one table and counts nothing: it cannot say what it did, and of two rows with the same key and version it keeps any.
 -- Reaching the target in key order by index probes is what makes it fast; docs/adr/0002 has what was tried beside it.

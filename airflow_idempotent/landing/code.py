@@ -1,0 +1,47 @@
+"""Sources that are code, for one partition: a function with its arguments, a query with its binds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from airflow_idempotent.core.manifest import PinnedQuery
+from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.landing.callables import call
+from airflow_idempotent.landing.inputs import PythonInput, TransformInput
+from airflow_idempotent.spec.fingerprint import query_fingerprint
+from airflow_idempotent.spec.load import LoadSpec
+from airflow_idempotent.spec.python_source import Python
+from airflow_idempotent.spec.transform import Transform
+
+
+def python_input(
+    spec: LoadSpec, source: Python, partition: Partition, *, cutoff_ts: datetime, params: Mapping[str, Any]
+) -> PythonInput:
+    """What the function will be called with; it is looked up when it is called."""
+    offered = {
+        "partition": partition,
+        "start": partition.start,
+        "end": partition.end,
+        "cutoff_ts": cutoff_ts,
+        "key": partition.key,
+        "params": params,
+    }
+    calling = partial(call, source.callable, offered, source.kwargs, table=spec.table, partition=partition.key)
+    as_json = frozenset(column.name for column in spec.columns if column.data_type.strip().lower() in ("json", "jsonb"))
+    return PythonInput(source.callable, calling, spec.column_names, as_json)
+
+
+def pinned(source: Transform, partition: Partition, *, cutoff_ts: datetime, run_id: str) -> TransformInput:
+    """The query with the values of the binds that it uses: what it uses not cannot change its rows."""
+    values = {
+        "start": partition.start.isoformat(),
+        "end": partition.end.isoformat(),
+        "cutoff_ts": cutoff_ts.astimezone(UTC).isoformat(),
+        "key": partition.key,
+        "run_id": run_id,
+    }
+    binds = {name: values[name] for name in source.binds}
+    return TransformInput(PinnedQuery(source.sql, source.columns, query_fingerprint(source.sql), binds))

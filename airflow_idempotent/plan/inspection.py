@@ -1,0 +1,43 @@
+"""What of a staged batch is taken out, what refuses it, and what is measured."""
+
+from __future__ import annotations
+
+from airflow_idempotent.core.actions import Action, InspectBatch, RejectRows
+from airflow_idempotent.core.columns import TableShape
+from airflow_idempotent.core.staged import Staged
+from airflow_idempotent.spec.load import LoadSpec
+
+
+def inspection(spec: LoadSpec, staged: Staged, target: TableShape) -> tuple[Action, ...]:
+    """Bad and unwanted rows are taken out where the spec says so, the others are refused; the rest is measured."""
+    missing, outside = (spec.policy_for(name) for name in ("on_event_time_missing", "on_outside_partition"))
+    lenient = spec.reject.mode == "quarantine"
+    taken_out = ("exclude", "raise") if lenient else ("exclude",)
+    key = spec.strategy.never_null(spec.unique_key, spec.version)
+    listed = target.select(staged.columns)
+    required = tuple(item.name for item in listed if item.name in key or not item.nullable)
+    rejecting = RejectRows(
+        staged.target,
+        staged.staging,
+        staged.columns,
+        required=required,
+        event_time=staged.partition_column,
+        partition=staged.partition,
+        missing=missing in taken_out,
+        outside=outside in taken_out,
+        quarantine=lenient,
+        max_rows=spec.reject.max_rows,
+        max_share=spec.reject.max_share,
+    )
+    inspecting = InspectBatch(
+        staged.target,
+        staged.staging,
+        staged.columns,
+        key,
+        spec.version,
+        event_time=staged.partition_column,
+        partition=staged.partition if outside == "raise" else None,
+        no_missing=missing == "raise",
+    )
+    wanted = lenient or rejecting.missing or rejecting.outside
+    return (rejecting, inspecting) if wanted else (inspecting,)

@@ -1,0 +1,135 @@
+-- What batches of this partition wrote becomes exactly this batch.
+--
+-- strategy: append
+-- shape:
+--   columns:
+--     order_id: bigint not null
+--     order_date: date
+--     status: text
+--     _idem_batch_id: text
+
+-- binds: first_id = 20250501_, beyond_ids = 20250501`
+CREATE TEMPORARY TABLE "idem_difference"
+ON COMMIT DROP AS
+SELECT
+  CASE
+    WHEN "t"."idem_old" IS NULL
+    THEN 'inserted'
+    WHEN "w"."idem_new" IS NULL
+    THEN 'deleted'
+    ELSE 'updated'
+  END AS "effect",
+  "w"."idem_new",
+  "t"."idem_old",
+  "t"."idem_child",
+  "t"."idem_writer"
+FROM (
+  SELECT
+    "s"."order_id",
+    "s"."order_date",
+    "s"."status",
+    "s"."ctid" AS "idem_new",
+    HASH_RECORD_EXTENDED(ROW("s"."order_id", "s"."order_date", "s"."status"), 0) AS "idem_hash",
+    ROW_NUMBER() OVER (
+      PARTITION BY HASH_RECORD_EXTENDED(ROW("s"."order_id", "s"."order_date", "s"."status"), 0), "s"."order_id", "s"."order_date", "s"."status"
+    ) AS "idem_nth"
+  FROM "pg_temp"."idem_staging" AS "s"
+) AS "w"
+FULL JOIN (
+  SELECT
+    "s"."order_id",
+    "s"."order_date",
+    "s"."status",
+    "s"."ctid" AS "idem_old",
+    "s"."tableoid" AS "idem_child",
+    "s"."xmin" AS "idem_writer",
+    HASH_RECORD_EXTENDED(ROW("s"."order_id", "s"."order_date", "s"."status"), 0) AS "idem_hash",
+    ROW_NUMBER() OVER (
+      PARTITION BY HASH_RECORD_EXTENDED(ROW("s"."order_id", "s"."order_date", "s"."status"), 0), "s"."order_id", "s"."order_date", "s"."status"
+    ) AS "idem_nth"
+  FROM "public"."orders" AS "s"
+  WHERE
+    "s"."_idem_batch_id" COLLATE "C" >= %(first_id)s
+    AND "s"."_idem_batch_id" COLLATE "C" < %(beyond_ids)s
+) AS "t"
+  ON "w"."idem_hash" = "t"."idem_hash"
+  AND "w"."idem_nth" = "t"."idem_nth"
+  AND (
+    "w"."order_id" IS NOT DISTINCT FROM "t"."order_id"
+    AND "w"."order_date" IS NOT DISTINCT FROM "t"."order_date"
+    AND "w"."status" IS NOT DISTINCT FROM "t"."status"
+  )
+WHERE
+  "t"."idem_old" IS NULL OR "w"."idem_new" IS NULL
+ORDER BY
+  "t"."idem_old",
+  "w"."idem_new";
+
+-- binds: name = enable_hashjoin, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_mergejoin, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_material, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
+SELECT
+  "d"."effect",
+  COUNT(*),
+  COUNT(*) FILTER(WHERE
+    "d"."idem_new" IS NULL)
+FROM "pg_temp"."idem_difference" AS "d"
+GROUP BY
+  "d"."effect"
+UNION ALL
+SELECT
+  'unchanged',
+  (
+    SELECT
+      COUNT(*)
+    FROM "pg_temp"."idem_staging"
+  ) - (
+    SELECT
+      COUNT("idem_new")
+    FROM "pg_temp"."idem_difference"
+  ),
+  0;
+
+DELETE FROM "public"."orders" AS "t" USING   "pg_temp"."idem_difference" AS "d"
+WHERE
+  "d"."effect" = 'deleted'
+  AND "t"."ctid" = "d"."idem_old"
+  AND "t"."tableoid" = "d"."idem_child"
+  AND "t"."xmin" = "d"."idem_writer";
+
+-- binds: batch_id = 20250501_01
+UPDATE "public"."orders" AS "t" SET "order_id" = "w"."order_id", "order_date" = "w"."order_date", "status" = "w"."status", "_idem_batch_id" = %(batch_id)s
+FROM "pg_temp"."idem_difference" AS "d"
+  JOIN "pg_temp"."idem_staging" AS "w"
+    ON "w"."ctid" = "d"."idem_new"
+WHERE
+  "d"."effect" = 'updated'
+  AND "t"."ctid" = "d"."idem_old"
+  AND "t"."tableoid" = "d"."idem_child"
+  AND "t"."xmin" = "d"."idem_writer";
+
+-- binds: batch_id = 20250501_01
+INSERT INTO "public"."orders" (
+  "order_id",
+  "order_date",
+  "status",
+  "_idem_batch_id"
+)
+SELECT
+  "w"."order_id",
+  "w"."order_date",
+  "w"."status",
+  %(batch_id)s
+FROM "pg_temp"."idem_difference" AS "d"
+JOIN "pg_temp"."idem_staging" AS "w"
+  ON "w"."ctid" = "d"."idem_new"
+WHERE
+  "d"."effect" = 'inserted'
+ORDER BY
+  "d"."idem_new";

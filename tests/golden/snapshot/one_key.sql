@@ -1,0 +1,146 @@
+-- The table becomes exactly the snapshot.
+--
+-- strategy: snapshot
+-- shape:
+--   columns:
+--     order_id: bigint not null
+--     order_date: date
+--     status: text
+--   unique_keys: [[order_id]]
+-- unique_key: [order_id]
+
+CREATE TEMPORARY TABLE "idem_winners"
+ON COMMIT DROP AS
+SELECT DISTINCT ON ("s"."order_id")
+  "s"."order_id",
+  "s"."order_date",
+  "s"."status"
+FROM "pg_temp"."idem_staging" AS "s"
+ORDER BY
+  "s"."order_id",
+  "s"."order_date" DESC,
+  "s"."status" DESC;
+
+-- binds: name = enable_hashjoin, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_nestloop, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
+CREATE TEMPORARY TABLE "idem_difference"
+ON COMMIT DROP AS
+SELECT
+  CASE
+    WHEN "t"."idem_old" IS NULL
+    THEN 'inserted'
+    WHEN "w"."idem_new" IS NULL
+    THEN 'deleted'
+    ELSE 'updated'
+  END AS "effect",
+  "w"."idem_new",
+  "t"."idem_old",
+  "t"."idem_child",
+  "t"."idem_writer"
+FROM (
+  SELECT
+    "s"."order_id",
+    "s"."order_date",
+    "s"."status",
+    "s"."ctid" AS "idem_new"
+  FROM "pg_temp"."idem_winners" AS "s"
+) AS "w"
+FULL JOIN (
+  SELECT
+    "s"."order_id",
+    "s"."order_date",
+    "s"."status",
+    "s"."ctid" AS "idem_old",
+    "s"."tableoid" AS "idem_child",
+    "s"."xmin" AS "idem_writer"
+  FROM "public"."orders" AS "s"
+) AS "t"
+  ON "w"."order_id" = "t"."order_id"
+WHERE
+  "t"."idem_old" IS NULL
+  OR "w"."idem_new" IS NULL
+  OR (
+    NOT "w"."idem_new" IS NULL
+    AND NOT (
+      "w"."order_date" IS NOT DISTINCT FROM "t"."order_date"
+      AND "w"."status" IS NOT DISTINCT FROM "t"."status"
+    )
+  )
+ORDER BY
+  "t"."idem_old",
+  "w"."idem_new";
+
+-- binds: name = enable_hashjoin, value = on
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_nestloop, value = on
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_hashjoin, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_mergejoin, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_material, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
+SELECT
+  "d"."effect",
+  COUNT(*),
+  COUNT(*) FILTER(WHERE
+    "d"."idem_new" IS NULL)
+FROM "pg_temp"."idem_difference" AS "d"
+GROUP BY
+  "d"."effect"
+UNION ALL
+SELECT
+  'unchanged',
+  (
+    SELECT
+      COUNT(*)
+    FROM "pg_temp"."idem_winners"
+  ) - (
+    SELECT
+      COUNT("idem_new")
+    FROM "pg_temp"."idem_difference"
+  ),
+  0;
+
+DELETE FROM "public"."orders" AS "t" USING   "pg_temp"."idem_difference" AS "d"
+WHERE
+  "d"."effect" = 'deleted'
+  AND "t"."ctid" = "d"."idem_old"
+  AND "t"."tableoid" = "d"."idem_child"
+  AND "t"."xmin" = "d"."idem_writer";
+
+UPDATE "public"."orders" AS "t" SET "order_date" = "w"."order_date", "status" = "w"."status"
+FROM "pg_temp"."idem_difference" AS "d"
+  JOIN "pg_temp"."idem_winners" AS "w"
+    ON "w"."ctid" = "d"."idem_new"
+WHERE
+  "d"."effect" = 'updated'
+  AND "t"."ctid" = "d"."idem_old"
+  AND "t"."tableoid" = "d"."idem_child"
+  AND "t"."xmin" = "d"."idem_writer";
+
+INSERT INTO "public"."orders" (
+  "order_id",
+  "order_date",
+  "status"
+)
+SELECT
+  "w"."order_id",
+  "w"."order_date",
+  "w"."status"
+FROM "pg_temp"."idem_difference" AS "d"
+JOIN "pg_temp"."idem_winners" AS "w"
+  ON "w"."ctid" = "d"."idem_new"
+WHERE
+  "d"."effect" = 'inserted'
+ORDER BY
+  "d"."idem_new";
