@@ -56,6 +56,11 @@ class Strategy:
         return self.refuses_outside
 
     @property
+    def said_of_older(self) -> str:
+        """``older``, unless its options say otherwise."""
+        return self.older
+
+    @property
     def target_columns_used(self) -> Mapping[str, str]:
         """Columns of the target that options name: option to column."""
         return {}
