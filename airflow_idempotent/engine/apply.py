@@ -18,6 +18,7 @@ from airflow_idempotent.core.actions import (
     RebuildIntervals,
     RefuseTies,
     RejectRows,
+    ReplacePartition,
     ReplaceRows,
     RunChecks,
     UpsertRows,
@@ -25,6 +26,7 @@ from airflow_idempotent.core.actions import (
 )
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.verdict import closes_gate
+from airflow_idempotent.engine.attaching import replace_partition
 from airflow_idempotent.engine.copying import copy_part
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.inspecting import inspect
@@ -65,6 +67,8 @@ def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each 
             delete_missing(work, action, statements)
         case ReplaceRows():
             replace_rows(work, action)
+        case ReplacePartition():
+            replace_partition(work, action)
         case RebuildIntervals():
             rebuild_intervals(work, action)
         case MeasurePartition():

@@ -44,6 +44,7 @@ from airflow_idempotent.errors.loading import (
 )
 from airflow_idempotent.errors.proofs import LawBrokenError
 from airflow_idempotent.errors.replacing import (
+    AttachError,
     EmptySnapshotError,
     KeyElsewhereError,
     NoChildTableError,
@@ -57,6 +58,7 @@ from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, 
 
 __all__ = [
     "ArgumentsError",
+    "AttachError",
     "BadFileError",
     "BadRowError",
     "BatchDamagedError",

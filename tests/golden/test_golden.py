@@ -17,6 +17,7 @@ from airflow_idempotent.core.actions import (
     Deduplicate,
     EnsureChild,
     RejectRows,
+    ReplacePartition,
 )
 from airflow_idempotent.core.manifest import copied_as
 from airflow_idempotent.engine.session import Session
@@ -80,11 +81,17 @@ def prepare(page: Page, session: Session) -> None:
         return
     session.execute(Statement(f'CREATE SCHEMA IF NOT EXISTS "{page.relation.schema}"'))
     by = next((action.column.name for action in page.actions if isinstance(action, EnsureChild)), None)
+    exchanged = [action for action in page.actions if isinstance(action, ReplacePartition)]
+    by = exchanged[0].column if exchanged else by
     for made in compile_action(CreateTarget(page.relation, page.shape.columns, (), partition_column=by), page.shape):
         session.execute(made)
     for key in page.shape.unique_keys:
         columns = ", ".join(quoted(name) for name in sorted(key))
         session.execute(Statement(f"CREATE UNIQUE INDEX ON {target(page)} ({columns})"))
+    for action in exchanged:
+        child = EnsureChild(page.relation, page.shape[action.column], action.partition)
+        for made in compile_action(child, page.shape):
+            session.execute(made)
     if CreateStaging in kinds:
         return
     columns = page.shape.names

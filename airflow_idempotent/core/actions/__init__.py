@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_idempotent.core.actions.attaching import ReplacePartition
 from airflow_idempotent.core.actions.history import RebuildIntervals
 from airflow_idempotent.core.actions.making import (
     AddColumns,
@@ -37,6 +38,7 @@ Action = (
     | Deduplicate
     | RunChecks
     | RebuildIntervals
+    | ReplacePartition
     | UpsertRows
     | RefuseTies
     | DeleteMissing
@@ -45,7 +47,7 @@ Action = (
 )
 
 # Writes to which an older batch must have something less to say than a newer one.
-Superseding = UpsertRows | RefuseTies | DeleteMissing | ReplaceRows
+Superseding = UpsertRows | RefuseTies | DeleteMissing | ReplaceRows | ReplacePartition
 
 __all__ = [
     "Action",
@@ -64,6 +66,7 @@ __all__ = [
     "RebuildIntervals",
     "RefuseTies",
     "RejectRows",
+    "ReplacePartition",
     "ReplaceRows",
     "RunChecks",
     "Superseding",

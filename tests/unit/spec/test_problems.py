@@ -84,7 +84,8 @@ PRESETS = "@hourly, @daily, @weekly, @monthly, @yearly, a cron expression or an 
         (
             {"strategy": {"kind": "merge", "on_missing": "delete"}},
             "partition_by.column",
-            "required by strategy 'merge': which column says what partition a row belongs to, for 'on_missing: delete'?",
+            "required by strategy 'merge': which column says what partition a row belongs to, "
+            "for 'on_missing: delete'?",
         ),
         (
             {"version": ["a", "b"], "strategy": "scd2"},
