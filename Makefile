@@ -104,6 +104,11 @@ test-unit: $(READY) ## What needs neither a database nor Airflow; seconds
 test-airflow2: $(READY_AIRFLOW2) ## Operators, DAG factory and command line, on Airflow 2.11
 	.venv-airflow2/bin/python -m pytest -m 'airflow or cli' $(ARGS)
 
+.PHONY: laws
+laws: $(READY) ## The four laws on 2,000 histories of each strategy, other ones every time; an hour or two
+	AIRFLOW_IDEMPOTENT_LAW_EXAMPLES=2000 $(BIN)/python -m pytest tests/laws/test_strategies.py --hypothesis-profile=thorough \
+		--timeout=0 $(ARGS)
+
 .PHONY: lint
 lint: $(READY) ## Style, types and import contracts
 	$(BIN)/ruff check .

@@ -156,6 +156,8 @@ class Manifest:
             "bytes": self.bytes,
             "content_fingerprint": self.content_fingerprint,
         }
+        if self.query is None:
+            del values["query"]
         return json.dumps(values, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
     @classmethod

@@ -25,6 +25,7 @@ class Staged:
     """What a strategy knows of a batch. Columns are names, in the order of the target.
 
     ``staging`` holds the rows as they came, ``winners`` one row per key once ``Deduplicate`` has run;
+    ``sequence`` are version columns that only the batch has: they decide inside it, behind ``version``.
     ``deduplicated`` says whether it will. ``within`` is the partition column and the partition when all rows
     are known to lie in one child table. ``allows_empty`` when no rows are as good as any.
     """
@@ -37,6 +38,7 @@ class Staged:
     version: tuple[str, ...]
     batch_id: str
     partition: Partition
+    sequence: tuple[str, ...] = ()
     partition_column: str | None = None
     within: tuple[str, Partition] | None = None
     deduplicated: bool = False

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from airflow_idempotent.core.actions import (
     Action,
     AddColumns,
+    ApplyChanges,
     CopyBatch,
     CreateTarget,
     DeleteMissing,
     DropColumns,
     EnsureChild,
+    EnsureTombstones,
     InspectBatch,
+    InspectChanges,
+    KeepUnchanged,
     MeasurePartition,
     QueryBatch,
     RebuildIntervals,
@@ -27,6 +32,7 @@ from airflow_idempotent.core.actions import (
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.verdict import closes_gate
 from airflow_idempotent.engine.attaching import replace_partition
+from airflow_idempotent.engine.changing import change, has_tombstones
 from airflow_idempotent.engine.copying import copy_part
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.inspecting import inspect
@@ -47,24 +53,24 @@ from airflow_idempotent.sql.statement import Statement, table
 
 def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each action
     """Run one action and count its effects."""
-    statements = compile_action(action, work.step.target)
+    compiled = partial(compile_action, action, work.step.target)
     match action:
         case CopyBatch():
-            copy(work, action, statements[0])
+            copy(work, action, compiled()[0])
         case QueryBatch():
-            fill_by_query(action, statements[0], work.step, work.session)
+            fill_by_query(action, compiled()[0], work.step, work.session)
         case RejectRows():
-            reject(work, action, statements)
+            reject(work, action, compiled())
         case InspectBatch():
-            inspect(work, action, statements[0])
+            inspect(work, action, compiled()[0])
         case RunChecks():
             _gate(work, action)
         case UpsertRows():
             upsert(work, action)
         case RefuseTies():
-            refuse_ties(work, action, statements)
+            refuse_ties(work, action, compiled())
         case DeleteMissing():
-            delete_missing(work, action, statements)
+            delete_missing(work, action, compiled())
         case ReplaceRows():
             replace_rows(work, action)
         case ReplacePartition():
@@ -72,14 +78,16 @@ def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each 
         case RebuildIntervals():
             rebuild_intervals(work, action)
         case MeasurePartition():
-            [(rows, total)] = work.session.query(statements[0])
+            [(rows, total)] = work.session.query(compiled()[0])
             work.measure = replace(work.measure, row_count=rows, digest=digest(rows, total))
+        case EnsureTombstones() | InspectChanges() | KeepUnchanged() | ApplyChanges():
+            change(work, action, compiled())
         case CreateTarget() | AddColumns() | DropColumns() | WidenColumns() | EnsureChild() if is_there(work, action):
             pass
         case CreateTarget() if _found(work, action.target)[0]:  # CREATE SCHEMA would ask for a right first
-            work.session.execute(statements[-1])
+            work.session.execute(compiled()[-1])
         case _:
-            for statement in statements:
+            for statement in compiled():
                 work.session.execute(statement)
 
 
@@ -104,6 +112,8 @@ def is_there(work: Work, action: Action) -> bool:
             return all(_columns(work, action.target).get(column.name) == column.new for column in action.columns)
         case EnsureChild():
             return bool(work.session.query(child_of(action)))
+        case EnsureTombstones():
+            return has_tombstones(work, action)
         case _:
             return False
 

@@ -8,8 +8,8 @@ from airflow_idempotent.core.step import Effects
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import AttachError, NoChildTableError
 from airflow_idempotent.sql.attach import build_aside, child_for, exchange, fill_aside, losses
-from airflow_idempotent.sql.replace import count_rows
 from airflow_idempotent.sql.replace import replace_rows as difference_of
+from airflow_idempotent.sql.scope import count_rows
 
 
 def replace_partition(work: Work, action: ReplacePartition) -> None:

@@ -165,6 +165,7 @@ def remove_chunk(
         if removed != found:
             reason = f"a trigger or a policy kept {found - removed:,} of {found:,} duplicates"
             raise ConstraintError(table=order.table, partition=name, reason=reason)
+        ledger.record_dedupe(order.table, removed, f"{name} of {', '.join(order.unique_key)}")
     return removed
 
 

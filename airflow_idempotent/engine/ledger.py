@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow_idempotent.core.columns import Column
@@ -21,6 +22,13 @@ from airflow_idempotent.sql.create import sql_name
 from airflow_idempotent.sql.statement import Statement
 
 _INSTALL_LOCK = "airflow_idempotent/ledger"
+WHOLE_TABLE = {
+    "partition_key": "*",
+    "partition_start": datetime(1, 1, 2, tzinfo=UTC),
+    "partition_end": datetime(9999, 12, 30, tzinfo=UTC),
+}
+"""Where an event of the whole table stands."""
+
 _MEASURED = tuple(item.name for item in fields(Measure))
 _PREPARE_LOCK = "airflow_idempotent/prepare"
 
@@ -147,10 +155,7 @@ class Ledger:
         """Append one event, linked to the one before it of the same partition, and the results of its checks."""
         effects, measure = effects or Effects(), measure or Measure()
         values = self._values(step, name, state, effects, measure, message, seconds)
-        rows = self._session.query(sql.previous_hash(step.table, step.table_version, step.partition.key))
-        values["previous_hash"] = rows[0][0] if rows else ""
-        values["hash"] = event_hash(values)
-        [(event_id, recorded_at)] = self._session.query(sql.record_event(values))
+        event_id, recorded_at = self._append(values)
         for check in checks:
             self._session.execute(Statement(sql.RECORD_CHECK, {"event_id": event_id, **_check_values(check)}))
         return Receipt(
@@ -165,6 +170,24 @@ class Ledger:
             recorded_at=recorded_at,
             content_fingerprint=step.manifest.content_fingerprint,
         )
+
+    def record_dedupe(self, table: str, removed: int, message: str) -> None:
+        """Append the event of a table that lost duplicates; it belongs to no partition, and to each."""
+        measure = asdict(Measure(beyond_batch=removed))
+        names = ("spec_fingerprint", "content_fingerprint")
+        values = dict.fromkeys(names, "") | measure | Effects(deleted=removed).as_dict() | WHOLE_TABLE
+        values |= {"table_name": table, "table_version": 1, "batch_id": "dedupe", "step": "dedupe"}
+        values |= {"state": str(State.PUBLISHED), "cutoff_ts": None, "seconds": None, "message": message}
+        self._append(values | {"lane": self._attempt.lane, "attempt": str(self._attempt)})
+
+    def _append(self, values: dict[str, Any]) -> tuple[int, datetime]:
+        """Link an event to the one before it of the same partition, and write it; its id and the database's clock."""
+        where = (values["table_name"], values["table_version"], values["partition_key"])
+        rows = self._session.query(sql.previous_hash(*where))
+        values["previous_hash"] = rows[0][0] if rows else ""
+        values["hash"] = event_hash(values)
+        [(event_id, recorded_at)] = self._session.query(sql.record_event(values))
+        return event_id, recorded_at
 
     def _values(
         self,

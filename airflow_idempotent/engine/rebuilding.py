@@ -9,7 +9,7 @@ from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import RepeatedKeyError
 from airflow_idempotent.sql.history import rebuild_intervals as difference_of
 from airflow_idempotent.sql.merge import repeated_keys
-from airflow_idempotent.sql.replace import count_rows
+from airflow_idempotent.sql.scope import count_rows
 
 
 def rebuild_intervals(work: Work, action: RebuildIntervals) -> None:

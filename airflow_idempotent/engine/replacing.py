@@ -15,8 +15,8 @@ from airflow_idempotent.errors import EmptySnapshotError, KeyElsewhereError, NoC
 from airflow_idempotent.sql.catalog import default_child
 from airflow_idempotent.sql.measure import count_within
 from airflow_idempotent.sql.merge import BACK_TO_SAVEPOINT, SAVEPOINT
-from airflow_idempotent.sql.replace import count_rows, keys_elsewhere, rows_in_target
 from airflow_idempotent.sql.replace import replace_rows as difference_of
+from airflow_idempotent.sql.scope import count_rows, keys_elsewhere, rows_in_target
 
 CHECK_VIOLATION = "23514"
 log = logging.getLogger(__name__)

@@ -30,9 +30,9 @@ def upsert(work: Work, action: UpsertRows) -> None:
     """Make the target hold the newest version of every key of the batch."""
     target = work.step.target
     if action.complete and action.superseded:
-        work.count(Effects(stale=work.measure.staged_rows))
+        work.count(Effects(stale=work.rows))
         return
-    if action.within and not _all_lie(work, *action.within):
+    if action.within and not all_lie(work, *action.within):
         action = replace(action, within=None)
     if work.step.exclusive:
         _refuse_repeated_keys(work, action)
@@ -90,7 +90,7 @@ def _merge(work: Work, statements: Sequence[Statement]) -> int:
             work.session.execute(BACK_TO_SAVEPOINT)
 
 
-def _all_lie(work: Work, column: str, partition: Partition) -> bool:
+def all_lie(work: Work, column: str, partition: Partition) -> bool:
     """Whether all rows of the batch lie in the partition."""
     least, greatest = work.measure.min_event_time, work.measure.max_event_time
     if least is None or greatest is None:

@@ -27,20 +27,11 @@ from airflow_idempotent.errors.landing import (
     SourceUnavailableError,
 )
 from airflow_idempotent.errors.loading import (
-    BadRowError,
     ConstraintError,
-    EventTimeMissingError,
     GateClosedError,
-    NullKeyError,
-    NullVersionError,
-    OutsidePartitionError,
-    PrecisionError,
-    RepeatedKeyError,
     SchemaDriftError,
     StillReferencedError,
     TargetMissingError,
-    TieError,
-    TooManyRejectedError,
 )
 from airflow_idempotent.errors.proofs import LawBrokenError
 from airflow_idempotent.errors.replacing import (
@@ -52,9 +43,21 @@ from airflow_idempotent.errors.replacing import (
     RepeatedInBatchError,
     RowsChangedError,
 )
+from airflow_idempotent.errors.rows import (
+    BadRowError,
+    EventTimeMissingError,
+    NullKeyError,
+    NullVersionError,
+    OutsidePartitionError,
+    PrecisionError,
+    RepeatedKeyError,
+    TieError,
+    TooManyRejectedError,
+)
 from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
 from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFailedError, TransformError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
+from airflow_idempotent.errors.streams import UnknownOpError, UnknownValueError
 
 __all__ = [
     "ArgumentsError",
@@ -105,6 +108,8 @@ __all__ = [
     "TieError",
     "TooManyRejectedError",
     "TransformError",
+    "UnknownOpError",
+    "UnknownValueError",
     "UnreachableError",
     "UsageError",
     "facts",

@@ -12,7 +12,8 @@ from airflow_idempotent.operators.base import PartitionOperator
 from airflow_idempotent.operators.batches import batch_for, nothing_landed
 from airflow_idempotent.operators.run import Assignment, attempt_of
 from airflow_idempotent.plan.build import Load
-from airflow_idempotent.spec.load import LoadSpec, PartitionBy
+from airflow_idempotent.spec.load import LoadSpec
+from airflow_idempotent.spec.options import PartitionBy
 
 
 class StageMergeOperator(PartitionOperator):

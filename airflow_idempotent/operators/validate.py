@@ -15,7 +15,8 @@ from airflow_idempotent.operators.batches import batch_for
 from airflow_idempotent.operators.run import Assignment, attempt_of
 from airflow_idempotent.operators.words import LookSpec
 from airflow_idempotent.plan.build import Load
-from airflow_idempotent.spec.load import LoadSpec, PartitionBy
+from airflow_idempotent.spec.load import LoadSpec
+from airflow_idempotent.spec.options import PartitionBy
 
 EVENT_FACTS = ("table", "partition", "batch_id", "effects", "row_count", "digest")
 

@@ -26,7 +26,7 @@ from airflow_idempotent.core.relation import short_name
 from airflow_idempotent.core.staged import Scope, Staged
 from airflow_idempotent.core.step import Step, Timeouts
 from airflow_idempotent.errors import TargetMissingError
-from airflow_idempotent.plan.fitting import batch_columns, ruling
+from airflow_idempotent.plan.fitting import asked_of_batch, batch_columns, ruling, sequence_of
 from airflow_idempotent.plan.inspection import inspection
 from airflow_idempotent.plan.schema_change import actions_of, changed_shape
 from airflow_idempotent.spec.fingerprint import fingerprint
@@ -70,7 +70,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     columns, ignored = batch_columns(spec, load.manifest, target, ruled.problems)
     staged = stage(load, target, columns)
     strategy, by = spec.strategy, spec.partition_column
-    extra = tuple(item for item in strategy.batch_only() if item.name not in target)
+    extra = tuple(item for item in asked_of_batch(spec, target) if item.name not in target)
     lenient = spec.reject.mode == "quarantine"
     actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra, lenient)]
     actions += filling(load, staged)
@@ -120,6 +120,7 @@ def bind_values(binds: Mapping[str, str]) -> tuple[tuple[str, Any], ...]:
 def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
     """The batch as the strategy sees it."""
     spec, by = load.spec, load.spec.partition_column
+    sequence = sequence_of(spec, target)
     staging, winners = (
         short_name(name, spec.table, load.manifest.batch_id) for name in ("idem_staging", "idem_winners")
     )
@@ -129,7 +130,8 @@ def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
         winners=winners,
         columns=columns,
         unique_key=spec.unique_key,
-        version=spec.version,
+        version=tuple(name for name in spec.version if name not in sequence),
+        sequence=sequence,
         batch_id=load.manifest.batch_id,
         partition=load.partition,
         partition_column=by,
@@ -153,7 +155,9 @@ def preparation(load: Load, shape: TableShape | None, change: SchemaChange) -> t
     if declared and (shape is None or shape.partitioned):
         by = (shape or created_shape(spec))[declared]
         prepare.append(EnsureChild(spec.relation, by, load.partition, spec.fillfactor))
-    return tuple(prepare)
+    sequence = sequence_of(spec, changed_shape(shape or created_shape(spec), change))
+    version = tuple(name for name in spec.version if name not in sequence)
+    return (*prepare, *spec.strategy.made(spec.relation, spec.unique_key, version))
 
 
 def blank_step(load: Load) -> Step:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from airflow_idempotent.core.manifest import batch_folder, batch_id
-from airflow_idempotent.core.verdict import Severity
+from airflow_idempotent.plan.rules import EMPTY, SCHEMA, bad, conflict, late, misplaced, null_key, rerun
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.python_source import OFFERED, Python
 from airflow_idempotent.spec.source import Files
@@ -64,7 +64,9 @@ _OPTIONS = {
 def explain(spec: TableSpec, inherited: Collection[str] = ()) -> Explanation:
     """The spec in words. ``inherited`` are the dotted names of the options that ``defaults.yml`` gave."""
     topics = []
-    for name, text in _topics(spec):
+    own = spec.strategy.says(spec.relation, spec.unique_key, spec.version)
+    for name, general in _topics(spec):
+        text = own.get(name, general)
         options = _OPTIONS.get(name, ())
         given = tuple(option for option in inherited if option.split(".")[0] in options)
         topics.append(Topic(name, text, given))
@@ -92,18 +94,15 @@ def _topics(spec: TableSpec) -> Iterator[tuple[str, str]]:
     yield "landing", _landing(spec)
     yield "target", _target(spec)
     yield "key", f"{_listed(spec.unique_key)}: what tells which row is which." if spec.unique_key else "None."
-    yield "conflict", _conflict(spec)
+    yield "conflict", conflict(spec)
     yield "strategy", f"{spec.strategy.kind}: {_first_paragraph(spec.strategy)}"
-    yield "re-run", _rerun(spec)
-    yield "late data", _late(spec)
-    yield "other days", _misplaced(spec)
-    yield "bad data", _bad(spec)
-    yield (
-        "NULL key",
-        "A batch with NULL in a column of the key is refused whole, naming column and count; nothing is loaded.",
-    )
-    yield "empty partition", _EMPTY[spec.on_empty]
-    yield "schema change", _SCHEMA[spec.on_schema_change]
+    yield "re-run", rerun(spec)
+    yield "late data", late(spec)
+    yield "other days", misplaced(spec)
+    yield "bad data", bad(spec)
+    yield "NULL key", null_key(spec)
+    yield "empty partition", EMPTY[spec.on_empty]
+    yield "schema change", SCHEMA[spec.on_schema_change]
     yield "backfill", _backfill(spec)
 
 
@@ -190,59 +189,6 @@ def _target(spec: TableSpec) -> str:
     return f"{spec.table} over connection {spec.conn_id}; {made}. One transaction per partition; {waits}."
 
 
-def _conflict(spec: TableSpec) -> str:
-    if winner := spec.strategy.winner(spec.version):
-        return winner
-    if not spec.version:
-        return "No version: the newest batch of a partition wins; inside a batch, the row's content decides."
-    equal = "equal ones are decided by the row's content, so that the order of loading never matters"
-    return f"{_listed(spec.version)}: the greatest wins, NULL is lowest; {equal}."
-
-
-def _rerun(spec: TableSpec) -> str:
-    if isinstance(spec.source, Transform):
-        again = "The query always runs again, and only rows that differ are written: none when its inputs are the same"
-        return f"{again} (0 inserted, updated, deleted). Other partitions and keys are left alone."
-    again = "The same source gives the same batch, and loading it again writes nothing (0 inserted, updated, deleted)"
-    return f"{again}. {spec.strategy.said_of_older}"
-
-
-def _misplaced(spec: TableSpec) -> str:
-    if not spec.partition_column:
-        return "No column says when a row happened: all rows of the batch are loaded."
-    names = {"include": "are loaded", "exclude": "are left out and counted as rejected", "raise": "refuse the batch"}
-    outside, missing = (names[spec.policy_for(name)] for name in ("on_outside_partition", "on_event_time_missing"))
-    return f"Rows whose time lies outside the partition {outside}; rows without a time {missing}."
-
-
-def _late(spec: TableSpec) -> str:
-    reads = "Scheduled runs do not look back (late_data.lookback is 0)"
-    if count := spec.late_data.lookback:
-        reads = f"Each scheduled run also reads the {count} partition(s) before its own again"
-    if isinstance(spec.source, Transform):
-        return f"{reads}; rows that have come into its inputs since are seen when its partition is run again."
-    return f"{reads}; {spec.strategy.late}."
-
-
-def _bad(spec: TableSpec) -> str:
-    gates = [check.label for check in spec.checks if check.severity is Severity.ERROR]
-    warns = [check.label for check in spec.checks if check.severity is Severity.WARN]
-    lines = [f"Nothing is published unless all hold: {'; '.join(gates)}."] if gates else ["No check closes the gate."]
-    if warns:
-        lines.append(f"Recorded only: {'; '.join(warns)}.")
-    lines.append(_rejecting(spec))
-    return " ".join(lines)
-
-
-def _rejecting(spec: TableSpec) -> str:
-    reject = spec.reject
-    if reject.mode == "fail":
-        return "A value that PostgreSQL cannot read refuses the batch, naming file, line and column."
-    most = f"{reject.max_rows:,} rows or " if reject.max_rows is not None else ""
-    kept = "Rows that cannot be loaded go to airflow_idempotent.quarantine, with line, column and reason"
-    return f"{kept}; more than {most}{reject.max_share:.0%} of a batch refuse it."
-
-
 def _backfill(spec: TableSpec) -> str:
     per_task, at_once = spec.backfill.partitions_per_task, spec.backfill.max_active_tasks
     return f"{per_task} partition(s) per task, at most {at_once} tasks of this table at once."
@@ -258,16 +204,3 @@ def _listed(names: Collection[str]) -> str:
 
 def _seconds(value: float) -> str:
     return f"{value:g} s"
-
-
-_EMPTY = {
-    "fail": "No input fails at landing; a partition that is left without rows fails its validation.",
-    "skip": "Without input the partition is skipped, the table stays as it is; checks of no rows are not evaluated.",
-    "publish_empty": "No file, or one without rows, is a batch without rows; its checks are not evaluated.",
-}
-_SCHEMA = {
-    "fail": "Columns that the target lacks, or has with another type, refuse the batch, with the columns there are.",
-    "ignore": "Columns of the batch that the target lacks are left out. Types stay the table's.",
-    "append_new_columns": "Columns that the target lacks are added as 'columns' say, else as text. Types stay.",
-    "sync_all_columns": "The target gets the spec's columns: new ones are added, others dropped, types only widened.",
-}

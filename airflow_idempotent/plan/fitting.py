@@ -18,7 +18,8 @@ def ruling(spec: LoadSpec, manifest: Manifest, target: TableShape) -> Ruling:
     """What the table must become first: it gets the strategy's own columns, and what the policy says."""
     own = own_columns(spec, target)
     mine = {item.name for item in own}
-    asked = {item.name for item in spec.strategy.batch_only()}
+    keeps = spec.on_schema_change in ("fail", "ignore")  # else the target gets the columns of a version that it lacks
+    asked = {item.name for item in (asked_of_batch(spec, target) if keeps else spec.strategy.batch_only())}
     named = tuple(name for name in batch_names(manifest, spec) if name not in asked | mine)
     found = rule(spec, target, named, mine)
     added = tuple(item for item in own if item.name not in target)
@@ -42,7 +43,7 @@ def batch_columns(
     """
     parts = manifest.parts
     own = {item.name for item in own_columns(spec, target)}
-    asked = tuple(item.name for item in spec.strategy.batch_only())
+    asked = tuple(item.name for item in asked_of_batch(spec, target))
     writable = (item.name for item in target.columns if item.writable and item.name not in own)
     found = batch_names(manifest, spec) or tuple(dict.fromkeys((*writable, *asked)))
     uniform = not isinstance(manifest.format, JsonlFormat)
@@ -65,6 +66,19 @@ def batch_columns(
     return tuple(name for name in target.names if name in found), extra
 
 
+def sequence_of(spec: LoadSpec, target: TableShape) -> tuple[str, ...]:
+    """The last columns of the version when only the batch has them, and the strategy can do with that."""
+    known = [name in target for name in spec.version]
+    lacking = known.count(False)
+    may = spec.strategy.orders_within_batch and known[:1] == [True] and not any(known[len(known) - lacking :])
+    return spec.version[len(known) - lacking :] if may and lacking else ()
+
+
+def asked_of_batch(spec: LoadSpec, target: TableShape) -> tuple[Column, ...]:
+    """Columns that the batch must have and the target need not."""
+    return (*spec.strategy.batch_only(), *(Column(name, "text") for name in sequence_of(spec, target)))
+
+
 def batch_names(manifest: Manifest, spec: LoadSpec) -> tuple[str, ...]:
     """The columns that the batch names; none without parts, or where no line of JSON names any.
 
@@ -80,7 +94,8 @@ def batch_names(manifest: Manifest, spec: LoadSpec) -> tuple[str, ...]:
 def target_problems(spec: LoadSpec, target: TableShape) -> list[str]:
     """What the spec says of columns that the target does not have, or not so."""
     by = spec.partition_column
-    used = dict.fromkeys([*spec.unique_key, *spec.version, *spec.column_names, *((by,) if by else ())])
+    version = [name for name in spec.version if name not in sequence_of(spec, target)]
+    used = dict.fromkeys([*spec.unique_key, *version, *spec.column_names, *((by,) if by else ())])
     used |= dict.fromkeys(spec.strategy.target_columns_used.values())
     used |= dict.fromkeys(name for check in spec.checks for name in check.columns_used)
     problems = [

@@ -34,7 +34,7 @@ def inspection(spec: LoadSpec, staged: Staged, target: TableShape) -> tuple[Acti
         staged.staging,
         staged.columns,
         key,
-        spec.version,
+        staged.version,
         event_time=staged.partition_column,
         partition=staged.partition if outside == "raise" else None,
         no_missing=missing == "raise",

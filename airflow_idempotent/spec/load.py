@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
@@ -14,87 +13,12 @@ from airflow_idempotent.core.data_types import catalogue_spelling
 from airflow_idempotent.core.partition import Grain, Partition
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.spec.checks import CheckEntry
-from airflow_idempotent.spec.source import Model
+from airflow_idempotent.spec.model import Model
+from airflow_idempotent.spec.options import ColumnSpec, Landing, Names, PartitionBy, Reject, named_mode, named_strategy
 from airflow_idempotent.spec.words import meant, ours
-from airflow_idempotent.strategies import STRATEGIES, AnyStrategy, Merge
+from airflow_idempotent.strategies import AnyStrategy, Merge
 
-
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-def _strategy(value: Any) -> Any:
-    kind = value.get("kind") if isinstance(value, Mapping) else value
-    if isinstance(kind, str) and kind not in STRATEGIES:
-        raise PydanticCustomError(
-            "strategy", "unknown strategy {kind}{meant}", {"kind": repr(kind), "meant": meant(kind, STRATEGIES)}
-        )
-    return {"kind": value} if isinstance(value, str) else value
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 Problem = tuple[str, str]
-
-
-# Words that may follow a type in SQL, and would be lost when the table is created.
-_NO_TYPE = re.compile(
-    r"\b(default|primary|unique|references|check|collate|generated|not|null|constraint)\b|;", re.IGNORECASE
-)
-
-
-class ColumnSpec(Model):
-    """One column, laid out as in a dbt schema.yml."""
-
-    name: str = Field(min_length=1, description="As the table and the header of the batch have it.")
-    data_type: str = Field(min_length=1, description="PostgreSQL type, e.g. bigint, numeric(12,2), timestamptz.")
-    constraints: tuple[Literal["not_null"], ...] = Field((), description="not_null; key columns have it anyway.")
-    description: str = Field("", description="For readers of the spec; not put into the database.")
-
-    @field_validator("data_type")
-    @classmethod
-    def _a_type_alone(cls, value: str) -> str:
-        if found := _NO_TYPE.search(value):
-            raise ValueError(
-                f"{found[0].lower()!r} is no part of a type; the only constraint is 'constraints: [not_null]'"
-            )
-        return value
-
-
-class PartitionBy(Model):
-    """How the table's time axis is cut."""
-
-    column: str | None = Field(None, description="Column that says which partition a row belongs to.")
-    grain: Grain = Field(Grain.DAY, description="hour, day, week, month or year.")
-    declarative: bool = Field(
-        False, description="Create the table PARTITION BY RANGE, with one child table per partition."
-    )
-
-
-class Landing(Model):
-    """Where batches are kept as they came."""
-
-    root: str = Field(
-        "",
-        description="Folder or object store URL; default: [idempotent] landing_root in airflow.cfg.",
-    )
-    keep_batches: int = Field(7, ge=1, description="Newest batches kept per partition.")
-    on_source_change: Literal["new_batch", "fail"] = Field(
-        "new_batch", description="When a partition's source differs from its batch."
-    )
-
-
-class Reject(Model):
-    """What happens to rows that cannot be loaded."""
-
-    mode: Literal["fail", "quarantine"] = Field(
-        "fail", description="Refuse the batch, or keep bad rows in airflow_idempotent.quarantine and load the others."
-    )
-    max_rows: int | None = Field(None, ge=0, description="Bad rows of a batch that are tolerated; default: no limit.")
-    max_share: float = Field(0.1, ge=0, le=1, description="Share of the rows of a batch that may be bad.")
-
-
-def _rejecting(value: Any) -> Any:
-    return {"mode": value} if isinstance(value, str) else value
 
 
 class LoadSpec(Model):
@@ -110,7 +34,7 @@ class LoadSpec(Model):
     event_time: str | None = Field(None, description="Column that says when a row happened.")
     partition_by: PartitionBy = Field(default_factory=PartitionBy, description="How the time axis is cut.")
     timezone: str = Field("UTC", description="Time zone whose calendar cuts the partitions (IANA name).")
-    strategy: Annotated[AnyStrategy, BeforeValidator(_strategy)] = Field(
+    strategy: Annotated[AnyStrategy, BeforeValidator(named_strategy)] = Field(
         default_factory=Merge, description="How rows get in: its name, or a mapping with its options."
     )
     landing: Landing = Field(default_factory=Landing, description="Where batches are kept as they came.")
@@ -128,7 +52,7 @@ class LoadSpec(Model):
         None,
         description="Rows whose time lies outside the partition; same words, same default.",
     )
-    reject: Annotated[Reject, BeforeValidator(_rejecting)] = Field(
+    reject: Annotated[Reject, BeforeValidator(named_mode)] = Field(
         default_factory=Reject, description="What happens to bad rows: fail, quarantine, or a mapping with bounds."
     )
     on_empty: Literal["fail", "skip", "publish_empty"] = Field(

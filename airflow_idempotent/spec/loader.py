@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -223,8 +223,10 @@ def _kind(model: Any) -> Any:
 
 
 def _inner(model: Any, name: str) -> list[Any]:
-    field = getattr(model, "model_fields", {}).get(name)
-    return _classes(field.annotation) if field else []
+    if field := getattr(model, "model_fields", {}).get(name):
+        return _classes(field.annotation)
+    hints = get_type_hints(model) if name in getattr(model, "__dataclass_fields__", {}) else {}
+    return _classes(hints[name]) if name in hints else []
 
 
 def _classes(annotation: Any) -> list[Any]:

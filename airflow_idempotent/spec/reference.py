@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from airflow_idempotent.checks import ALIASES as CHECK_ALIASES
 from airflow_idempotent.checks import CHECKS
-from airflow_idempotent.spec.load import ColumnSpec, Landing, Names, PartitionBy
+from airflow_idempotent.spec.options import ColumnSpec, Landing, Names, PartitionBy, Reject
 from airflow_idempotent.spec.python_source import Python
 from airflow_idempotent.spec.source import CsvOptions, Files, Query
 from airflow_idempotent.spec.table import Backfill, LateData, TableSpec
@@ -29,6 +29,7 @@ _NESTED: tuple[tuple[str, type[BaseModel]], ...] = (
     ("source (kind: python)", Python),
     ("source (kind: transform)", Transform),
     ("landing", Landing),
+    ("reject", Reject),
     ("columns[]", ColumnSpec),
     ("partition_by", PartitionBy),
     ("late_data", LateData),
@@ -147,6 +148,8 @@ def _type(annotation: Any) -> str:
 
 
 def _default(value: Any) -> str:
+    if value is MISSING:  # made anew for each spec; its options say more
+        return ""
     if isinstance(value, BaseModel) or (hasattr(value, "kind") and not isinstance(value, Enum)):
         return f"`{value.kind}`" if hasattr(value, "kind") else ""
     plain = value.value if isinstance(value, Enum) else value

@@ -18,6 +18,7 @@ ALIASES = {
     "tests": "checks",
     "time_column": "event_time",
     "keys": "unique_key",
+    "commit_version": "version",
 }
 
 

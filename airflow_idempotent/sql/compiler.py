@@ -9,6 +9,7 @@ from sqlglot import exp
 from airflow_idempotent.core.actions import (
     Action,
     AddColumns,
+    ApplyChanges,
     CopyBatch,
     CreateStaging,
     CreateTarget,
@@ -17,7 +18,10 @@ from airflow_idempotent.core.actions import (
     DropColumns,
     EnsureChild,
     EnsureIndex,
+    EnsureTombstones,
     InspectBatch,
+    InspectChanges,
+    KeepUnchanged,
     MeasurePartition,
     QueryBatch,
     RebuildIntervals,
@@ -25,23 +29,29 @@ from airflow_idempotent.core.actions import (
     RejectRows,
     ReplacePartition,
     ReplaceRows,
+    ResolveChanges,
     RunChecks,
     UpsertRows,
     WidenColumns,
 )
+from airflow_idempotent.core.actions.changes import ChangeAction
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.manifest import copied_as
 from airflow_idempotent.sql import (
     attach,
+    changes,
     checks,
     create,
+    events,
     history,
+    keeping,
     measure,
     merge,
     missing,
     quarantine,
     replace,
     ties,
+    tombstones,
     transform,
 )
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
@@ -90,6 +100,25 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return history.rebuild_intervals(action, target).statements
         case MeasurePartition():
             return (measure.measure_partition(action, target),)
+        case EnsureTombstones() | InspectChanges() | ResolveChanges() | KeepUnchanged() | ApplyChanges():
+            return compile_change(action, target)
+        case _:
+            assert_never(action)
+
+
+def compile_change(action: ChangeAction, target: TableShape) -> tuple[Statement, ...]:
+    """The same for the actions of a change stream."""
+    match action:
+        case EnsureTombstones():
+            return tombstones.ensure_tombstones(action)
+        case InspectChanges():
+            return (events.inspect_changes(action),)
+        case ResolveChanges():
+            return events.resolve_changes(action, target)
+        case KeepUnchanged():
+            return keeping.keep_unchanged(action, target)
+        case ApplyChanges():
+            return changes.compile_changes(action, target)
         case _:
             assert_never(action)
 

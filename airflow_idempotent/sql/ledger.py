@@ -116,7 +116,7 @@ def batch_that_reached(table: str, version: int, partition: str, after: int, sta
         """
 SELECT batch_id FROM airflow_idempotent.events
 WHERE table_name = %(table)s AND table_version = %(version)s AND partition_key <> %(partition)s AND event_id > %(after)s
-  AND step = 'stage_merge' AND state = 'published' AND inserted + updated + deleted > 0
+  AND step IN ('stage_merge', 'dedupe') AND state = 'published' AND inserted + updated + deleted > 0
   AND (min_event_time IS NULL OR (min_event_time::timestamptz < %(end)s AND max_event_time::timestamptz >= %(start)s))
 ORDER BY event_id DESC LIMIT 1
 """,

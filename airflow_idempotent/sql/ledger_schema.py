@@ -127,7 +127,30 @@ ALTER TABLE airflow_idempotent.events
     DROP CONSTRAINT every_row_accounted_for,
     ADD CONSTRAINT every_row_accounted_for CHECK (
         step <> 'stage_merge' OR state <> 'published'
-        OR staged_rows + beyond_batch = inserted + updated + deleted + unchanged + stale + duplicate + rejected);
+        OR staged_rows + beyond_batch = inserted + updated + deleted + unchanged + stale + duplicate + rejected),
+    DROP CONSTRAINT events_step_check,
+    ADD CONSTRAINT events_step_check CHECK (step IN ('land', 'stage_merge', 'validate', 'swap', 'dedupe'));
+
+-- An event of the whole table has the partition '*', and is the state of none.
+CREATE OR REPLACE VIEW airflow_idempotent.partitions AS
+    SELECT newest.table_name, newest.table_version, newest.partition_key, newest.partition_start, newest.partition_end,
+           newest.state, newest.batch_id, newest.lane, newest.attempt, newest.message, newest.recorded_at,
+           load.batch_id AS published_batch_id, load.staged_rows, load.inserted, load.updated, load.deleted,
+           load.unchanged, load.stale, load.duplicate, load.rejected, load.row_count, load.digest,
+           load.spec_fingerprint, load.content_fingerprint, load.seconds
+    FROM (
+        SELECT DISTINCT ON (table_name, table_version, partition_key) *
+        FROM airflow_idempotent.events
+        WHERE partition_key <> '*'
+        ORDER BY table_name, table_version, partition_key, event_id DESC
+    ) AS newest
+    LEFT JOIN LATERAL (  -- what was published last, whatever was tried or found since
+        SELECT * FROM airflow_idempotent.events AS e
+        WHERE (e.table_name, e.table_version, e.partition_key)
+            = (newest.table_name, newest.table_version, newest.partition_key)
+          AND e.step = 'stage_merge' AND e.state = 'published'
+        ORDER BY e.event_id DESC LIMIT 1
+    ) AS load ON true;
 
 CREATE TABLE airflow_idempotent.quarantine (
     table_name      text NOT NULL,

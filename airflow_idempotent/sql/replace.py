@@ -14,82 +14,38 @@ from airflow_idempotent.core.actions import ReplaceRows
 from airflow_idempotent.core.columns import BATCH_ID, TableShape
 from airflow_idempotent.sql import groups
 from airflow_idempotent.sql.difference import Difference
-from airflow_idempotent.sql.measure import bounds, within
 from airflow_idempotent.sql.order import content_of, is_exact, payload, same_content
 from airflow_idempotent.sql.places import CHILD, DIFFERENCE, EFFECT, NEW, OLD, WRITER
+from airflow_idempotent.sql.scope import in_scope, scope_binds
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, setting, statement, table, temporary
 
 _NTH, _HASH = "idem_nth", "idem_hash"
 
 # Two whole tables: merging them in key order beats a hash table that misses every cache, by measurement.
 _BY_ORDER = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_nestloop"))
-_BY_PLAN = tuple(setting(name, "on") for name in ("enable_hashjoin", "enable_nestloop"))
-# Row by row by its place: without it the whole target would be read once more.
+# Row by row, by its place or in the order of an index: without it the whole target would be read once more.
 BY_PLACE = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_mergejoin", "enable_material"))
+
+_BY_PLAN = tuple(setting(f"enable_{way}", "on") for way in ("hashjoin", "mergejoin", "nestloop", "material"))
 
 
 def replace_rows(action: ReplaceRows, target: TableShape) -> Difference:
     """Find what differs between source and scope, count it, write it."""
     find = statement(temporary(DIFFERENCE, _differing(action, target)), **scope_binds(action, target))
-    in_order = bool(action.is_of_table and action.unique_key and target.is_unique(action.unique_key))
-    found = (*_BY_ORDER, find, *_BY_PLAN) if in_order else (find,)
-    if action.keys:
+    found: tuple[Statement, ...] = (find,)
+    if _one_row_each(action, target):
+        found = (*BY_PLACE, find, *_BY_PLAN, *groups.judge(action, target))
+    elif action.keys:
         analyze = statement(exp.Analyze(tables=[table(action.source)]))
-        found = (analyze, *found, *groups.judge(action, target))
+        found = (analyze, find, *groups.judge(action, target))
+    elif action.is_of_table and action.unique_key and target.is_unique(action.unique_key):
+        found = (*_BY_ORDER, find, *_BY_PLAN)
     by_place = BY_PLACE if action.within or not target.partitioned else ()
     gone = _mark(action) if action.on_missing == "soft_delete" else _delete(action)
     updates = bool(action.unique_key or action.deleted_column)
     update = (("updated", _update(action, target)),) if updates else ()
     write = (("deleted", gone), *update, ("inserted", _insert(action)))
     return Difference((*found, *by_place), _count(action), write, counted=True)
-
-
-def in_scope(action: ReplaceRows, alias: str) -> list[exp.Expr]:
-    """That a row of the target is one of those which the batch speaks for; bind ``scope_binds``."""
-    if action.within:
-        return within(action.within[0], alias)
-    if action.partition:
-        by = exp.Collate(this=column(BATCH_ID, alias), expression=exp.to_identifier("C", quoted=True))
-        return [
-            exp.GTE(this=by, expression=exp.Placeholder(this="first_id")),
-            exp.LT(this=by.copy(), expression=exp.Placeholder(this="beyond_ids")),
-        ]
-    if action.keys:
-        asked = exp.select(*(column(name, "k") for name in action.keys)).from_(table(action.source, "k"))
-        known = exp.Tuple(expressions=[column(name, alias) for name in action.keys])
-        return [exp.In(this=known, query=asked.subquery())]
-    return []
-
-
-def scope_binds(action: ReplaceRows, target: TableShape) -> dict[str, Any]:
-    """The values that ``in_scope`` needs. Batch ids are ``<partition>_<number>``: a backtick follows the underscore."""
-    if action.within:
-        return bounds(action.within[1], target[action.within[0]])
-    if action.partition:
-        return {"first_id": f"{action.partition.compact}_", "beyond_ids": f"{action.partition.compact}`"}
-    return {}
-
-
-def rows_in_target(action: ReplaceRows) -> Statement:
-    """How many rows an empty batch would take away."""
-    counted = exp.select(exp.Count(this=exp.Star())).from_(table(action.target, "t"))
-    if action.on_missing == "soft_delete":
-        counted = counted.where(exp.not_(column(action.deleted_column, "t")))
-    return statement(counted)
-
-
-def keys_elsewhere(action: ReplaceRows, target: TableShape) -> Statement:
-    """How many keys of the batch stand in the target outside its scope."""
-    same = [exp.EQ(this=column(name, "t"), expression=column(name, "w")) for name in action.unique_key]
-    outside = exp.not_(exp.Is(this=exp.Paren(this=exp.and_(*in_scope(action, "t"))), expression=exp.true()))
-    counted = exp.select(exp.Count(this=exp.Star())).from_(table(action.source, "w"))
-    joined = counted.join(table(action.target, "t"), on=exp.and_(*same)).where(outside)
-    return statement(joined, **scope_binds(action, target))
-
-
-def count_rows(source: str) -> Statement:
-    """How many rows the batch has, once deduplicated."""
-    return statement(exp.select(exp.Count(this=exp.Star())).from_(table(source)))
 
 
 def _differing(action: ReplaceRows, target: TableShape) -> exp.Select:
@@ -116,7 +72,7 @@ def _differing(action: ReplaceRows, target: TableShape) -> exp.Select:
         for number, name in enumerate(action.keys)
     ]
     rows = exp.select(*selected).from_(_new(action, target))
-    side = "left" if action.on_missing == "keep" else "full"
+    side = "left" if action.on_missing == "keep" or _one_row_each(action, target) else "full"
     rows = rows.join(_old(action, target), on=exp.and_(*_matching(action, target)), join_type=side)
     return rows.where(exp.or_(added, gone, *changed)).order_by(column(OLD, "t"), column(NEW, "w"))
 
@@ -147,7 +103,13 @@ def _old(action: ReplaceRows, target: TableShape) -> exp.Subquery:
         order += [content_of(target[name], "s") for name in payload(action.columns, action.unique_key, (), target)]
         selected.append(_nth(keys, order))
     rows = exp.select(*selected).from_(table(action.target, "s"))
-    return rows.where(*in_scope(action, "s")).subquery(quoted("t"))
+    scope = [] if _one_row_each(action, target) else in_scope(action, "s")
+    return rows.where(*scope).subquery(quoted("t"))
+
+
+def _one_row_each(action: ReplaceRows, target: TableShape) -> bool:
+    """Whether each key has one row at most: then a row of the scope is a row that is found by its key."""
+    return bool(action.keys) and {*action.keys} == {*action.unique_key} and target.is_unique(action.keys)
 
 
 def _numbered(action: ReplaceRows, target: TableShape, first: str = "") -> list[exp.Expr]:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from airflow_idempotent.core.actions import Action, Deduplicate
 from airflow_idempotent.core.columns import Column, TableShape
+from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.staged import Scope, Staged
 
 
@@ -34,11 +35,7 @@ class Strategy:
     older: ClassVar[str] = (
         "An older batch replaces no newer row: those are stale. Other partitions and keys are left alone."
     )
-    late: ClassVar[str] = "a corrected file becomes a new batch when its partition is run again"
-
-    def problems(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-        """What its options get wrong together with those of the spec: (path, text)."""
-        yield from ()
+    late: ClassVar[str] = ""
 
     @property
     def demands(self) -> Mapping[str, str]:
@@ -59,6 +56,15 @@ class Strategy:
     def said_of_older(self) -> str:
         """``older``, unless its options say otherwise."""
         return self.older
+
+    @property
+    def orders_within_batch(self) -> bool:
+        """Whether the last columns of the version may be in the batch alone."""
+        return False
+
+    def problems(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+        """What its options get wrong together with those of the spec: (path, text)."""
+        yield from ()
 
     @property
     def target_columns_used(self) -> Mapping[str, str]:
@@ -92,6 +98,14 @@ class Strategy:
     def is_exclusive(self, target: TableShape, unique_key: tuple[str, ...]) -> bool:
         """Whether other writers of the whole table must be kept out, since no index would stop them."""
         return not target.is_unique(unique_key)
+
+    def says(self, target: Relation, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Mapping[str, str]:
+        """What ``explain`` says of it where the general sentence would not be true: topic to text."""
+        return {}
+
+    def made(self, target: Relation, unique_key: tuple[str, ...], version: tuple[str, ...]) -> tuple[Action, ...]:
+        """What must exist beside the target before a batch is loaded."""
+        return ()
 
     def prepare(self, staged: Staged) -> tuple[Action, ...]:
         """Before the gate: what would be published stands in ``winners``, for checks to look at."""

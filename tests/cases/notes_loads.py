@@ -128,7 +128,18 @@ def greatest_version_wins(world: World, done: Sequence[Done]) -> None:
     equal({int(str(key)): int(str(version)) for key, version in found}, newest)
 
 
+def unchanged_columns(world: World, done: Sequence[Done]) -> None:
+    says(done[0], "'big': 1 key(s) of (id)", "nothing was loaded")
+    text = (world.folder / "source" / "in.csv").read_text()
+    known = world.folder / "source" / "known.csv"
+    known.write_text("".join(line for line in text.splitlines(keepends=True) if not line.startswith("U,3")))
+    run(world, done[0].step, file="known.csv")
+    found = world.sql("select id::text, small, big ->> 'k' from tgt order by id")
+    equal(found, [("1", "s2", "1"), ("2", "s2", "2")])
+
+
 NOTES: dict[str, Note] = {
+    "C07": unchanged_columns,
     "G01": new_column,
     "G02": unfitting_values,
     "G03": missing_column,

@@ -19,7 +19,18 @@ Lack = tuple[str, bool]
 COMMON = {"op", "expect", "note", "run", "attempt", "fault", "at_s", "each", "times"}
 LANDING = {"file", "files", "dest", "encoding", "delimiter", "quote", "null", "null_marker", "partition"}
 TABLE = {"target", "partition", "connection", "connection_options", "statement_timeout", "checks"}
-LOADING = {"mode", "keys", "version", "on_drift", "columns", "types", "lock_timeout", "on_empty", "pause_after"}
+LOADING = {
+    "mode",
+    "unchanged_columns_field",
+    "keys",
+    "version",
+    "on_drift",
+    "columns",
+    "types",
+    "lock_timeout",
+    "on_empty",
+    "pause_after",
+}
 
 
 def _nothing(step: Step) -> Iterator[Lack]:

@@ -3,13 +3,6 @@
 from __future__ import annotations
 
 NOT_YET: dict[str, str] = {
-    "C01": "strategy cdc: issue 3",
-    "C02": "strategy cdc: issue 3",
-    "C03": "strategy cdc: issue 3",
-    "C04": "strategy cdc: issue 3",
-    "C06": "strategy cdc: issue 3",
-    "C07": "stage_merge: unchanged_columns_field; strategy cdc: issue 3",
-    "C08": "strategy cdc: issue 3",
     "S01": "swap: issue 5",
     "S02": "swap: issue 5",
     "S03": "swap: issue 5",

@@ -26,7 +26,8 @@ from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.sql.checks import sample_violations
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.statement import Statement, table
-from airflow_idempotent.strategies import STRATEGIES, Strategy
+from airflow_idempotent.strategies import STRATEGIES, Cdc, Strategy
+from airflow_idempotent.strategies.cdc import tombstones_of
 
 FOLDER = Path(__file__).parent
 STAGING, WINNERS = "idem_staging", "idem_winners"
@@ -89,11 +90,14 @@ class Page:
             return [RunChecks(WINNERS, (self.check,), self.shape.names)] if kind else []
         assert self.strategy
         prepared = self.strategy.prepare(self.staged) if self.staged.deduplicated else ()
-        return [*prepared, *self.strategy.write(self.staged)]
+        made = self.strategy.made(self.relation, self.staged.unique_key, self.staged.version)
+        return [*made, *prepared, *self.strategy.write(self.staged)]
 
     @cached_property
     def strategy(self) -> Strategy | None:
         """The strategy of the page, by its name or with options."""
+        if "events" in self.given:
+            return TypeAdapter(Cdc).validate_python(self.given["events"])
         if not (given := self.given.get("strategy")):
             return None
         options = {"kind": given} if isinstance(given, str) else given
@@ -103,7 +107,8 @@ class Page:
     def staged(self) -> Staged:
         """The batch of a strategy's page."""
         words = {name: tuple(self.given.get(name, ())) for name in ("unique_key", "version")}
-        own = self.strategy.own_columns({item.name: item for item in self.shape.columns}, words["version"])
+        columns = {item.name: item for item in self.shape.columns}
+        own = self.strategy.own_columns(columns, words["version"]) if self.strategy else ()
         batch = [name for name in self.shape.names if name not in {item.name for item in own}]
         return Staged(
             target=self.relation,
@@ -167,6 +172,11 @@ class Page:
                 return tuple(value or self.shape.names)
             case "column" if kind is EnsureChild:
                 return self.shape[value]
+            case "events":
+                assert isinstance(self.strategy, Cdc)
+                return self.strategy.events_of(self.staged)
+            case "tombstones":
+                return tombstones_of(self.relation, self.staged.unique_key, self.staged.version)
             case "partition":
                 return Grain.DAY.parse(value)
             case "within":

@@ -16,8 +16,11 @@ from airflow_idempotent.core.actions import (
     CreateTarget,
     Deduplicate,
     EnsureChild,
+    EnsureTombstones,
+    KeepUnchanged,
     RejectRows,
     ReplacePartition,
+    ResolveChanges,
 )
 from airflow_idempotent.core.manifest import copied_as
 from airflow_idempotent.engine.session import Session
@@ -80,18 +83,13 @@ def prepare(page: Page, session: Session) -> None:
     if CreateTarget in kinds:
         return
     session.execute(Statement(f'CREATE SCHEMA IF NOT EXISTS "{page.relation.schema}"'))
-    by = next((action.column.name for action in page.actions if isinstance(action, EnsureChild)), None)
-    exchanged = [action for action in page.actions if isinstance(action, ReplacePartition)]
-    by = exchanged[0].column if exchanged else by
+    by = next((column_of(action) for action in page.actions if isinstance(action, CUTTING)), None)
     for made in compile_action(CreateTarget(page.relation, page.shape.columns, (), partition_column=by), page.shape):
         session.execute(made)
     for key in page.shape.unique_keys:
         columns = ", ".join(quoted(name) for name in sorted(key))
         session.execute(Statement(f"CREATE UNIQUE INDEX ON {target(page)} ({columns})"))
-    for action in exchanged:
-        child = EnsureChild(page.relation, page.shape[action.column], action.partition)
-        for made in compile_action(child, page.shape):
-            session.execute(made)
+    make_children(page, session)
     if CreateStaging in kinds:
         return
     columns = page.shape.names
@@ -99,9 +97,37 @@ def prepare(page: Page, session: Session) -> None:
     staging = CreateStaging(page.relation, STAGING, columns, extra=extra, places=RejectRows in kinds)
     for made in compile_action(staging, page.shape):
         session.execute(made)
-    if Deduplicate not in kinds:
+    if (
+        beside := page.strategy.made(page.relation, page.staged.unique_key, page.staged.version)
+        if page.strategy
+        else ()
+    ):
+        session.execute(Statement("CREATE SCHEMA IF NOT EXISTS airflow_idempotent"))
+        for made in compile_action(beside[0], page.shape) if EnsureTombstones not in kinds else ():
+            session.execute(made)
+    if KeepUnchanged in kinds and ResolveChanges not in kinds:
+        for made in compile_action(ResolveChanges(page.actions[0].events, WINNERS, "rows"), page.shape):
+            session.execute(made)
+    elif not kinds & {Deduplicate, ResolveChanges}:
         winners = Deduplicate(STAGING, WINNERS, columns, columns[:1])
         session.execute(compile_action(winners, page.shape)[0])
+
+
+CUTTING = (EnsureChild, ReplacePartition)
+"""Actions on a table PARTITION BY RANGE."""
+
+
+def column_of(action: EnsureChild | ReplacePartition) -> str:
+    return action.column.name if isinstance(action, EnsureChild) else action.column
+
+
+def make_children(page: Page, session: Session) -> None:
+    """The children that are exchanged for others."""
+    for action in page.actions:
+        if isinstance(action, ReplacePartition):
+            child = EnsureChild(page.relation, page.shape[action.column], action.partition)
+            for made in compile_action(child, page.shape):
+                session.execute(made)
 
 
 def run(session: Session, sent: Statement, page: Page) -> Any:

@@ -156,6 +156,25 @@ def test_a_dry_run_writes_nothing_at_all_not_even_a_ledger(warehouse: Warehouse)
     assert "after SET TRANSACTION READ ONLY" in said
 
 
+def test_what_went_is_an_event_of_the_ledger_and_explains_a_partition_that_lost_rows(warehouse: Warehouse) -> None:
+    warehouse.sql("CREATE TABLE orders (id int, v text, ver int, d date)")
+    spec = LoadSpec(table="orders", unique_key="id", version="ver", partition_by={"column": "d"})
+    manifest = warehouse.batches.land(spec, "id,v,ver,d\n1,a,1,2025-05-01\n2,b,1,2025-05-01\n")
+    warehouse.load_again(spec, manifest)
+    warehouse.sql("INSERT INTO orders VALUES (1, 'by hand', 2, '2025-05-02'), (2, 'by hand', 0, '2025-05-02')")
+
+    dedupe(warehouse)
+
+    assert warehouse.sql("SELECT id, v FROM orders ORDER BY id") == [(1, "by hand"), (2, "b")]
+    assert warehouse.events("public.orders")[-1] == ("*", "dedupe", "dedupe", "published")
+    assert warehouse.sql("SELECT deleted, beyond_batch FROM airflow_idempotent.events WHERE step = 'dedupe'") == [
+        (2, 2)
+    ]
+    assert warehouse.sql("SELECT partition_key FROM airflow_idempotent.partitions") == [("2025-05-01",)]
+    [reconcile] = [check for check in warehouse.validate(spec, manifest).checks if check.check == "reconcile"]
+    assert reconcile.message == "batch dedupe has written to this partition since"
+
+
 def test_no_transaction_removes_more_rows_than_a_chunk_may(warehouse: Warehouse) -> None:
     warehouse.sql("CREATE TABLE orders AS SELECT g % 7 AS id, 'v' || g AS v, g AS ver FROM generate_series(1, 300) g")
     warehouse.sql("INSERT INTO orders SELECT 3, 'many', g FROM generate_series(1, 500) g")

@@ -52,6 +52,7 @@ BY_TYPE: dict[Any, Any] = {
     float: 0.1,
     tuple[str, ...]: ("one", "two"),
     tuple[tuple[str, int], ...]: (("order_id", 3),),
+    tuple[tuple[str | None, int], ...]: ((None, 3), ("T", 1)),
     tuple[tuple[str, str, int], ...]: (("amount", "numeric(12,2)", 3),),
     tuple[tuple[str, str], ...]: (("version", "unknown option"),),
     tuple[CheckResult, ...]: (CheckResult("unique(order_id)", Severity.ERROR, Verdict.FAILED, 2, 9),),

@@ -11,7 +11,7 @@ import yaml
 from airflow_idempotent.spec.loader import load_mapping
 
 ROOT = Path(__file__).parents[2]
-KINDS = ("insert_only", "merge", "scd2")
+KINDS = ("append", "delete_insert", "insert_only", "insert_overwrite", "merge", "scd2", "snapshot")
 
 
 def blocks(kind: str, language: str) -> list[str]:

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from airflow_idempotent.core.actions.attaching import ReplacePartition
+from airflow_idempotent.core.actions.changes import (
+    ApplyChanges,
+    EnsureTombstones,
+    InspectChanges,
+    KeepUnchanged,
+    ResolveChanges,
+)
 from airflow_idempotent.core.actions.history import RebuildIntervals
 from airflow_idempotent.core.actions.making import (
     AddColumns,
@@ -37,6 +44,11 @@ Action = (
     | RejectRows
     | Deduplicate
     | RunChecks
+    | EnsureTombstones
+    | InspectChanges
+    | ResolveChanges
+    | KeepUnchanged
+    | ApplyChanges
     | RebuildIntervals
     | ReplacePartition
     | UpsertRows
@@ -52,6 +64,7 @@ Superseding = UpsertRows | RefuseTies | DeleteMissing | ReplaceRows | ReplacePar
 __all__ = [
     "Action",
     "AddColumns",
+    "ApplyChanges",
     "CopyBatch",
     "CreateStaging",
     "CreateTarget",
@@ -60,7 +73,10 @@ __all__ = [
     "DropColumns",
     "EnsureChild",
     "EnsureIndex",
+    "EnsureTombstones",
     "InspectBatch",
+    "InspectChanges",
+    "KeepUnchanged",
     "MeasurePartition",
     "QueryBatch",
     "RebuildIntervals",
@@ -68,6 +84,7 @@ __all__ = [
     "RejectRows",
     "ReplacePartition",
     "ReplaceRows",
+    "ResolveChanges",
     "RunChecks",
     "Superseding",
     "UpsertRows",

@@ -117,10 +117,10 @@ class ReplaceRows:
 
 @dataclass(frozen=True, slots=True)
 class MeasurePartition:
-    """Count the rows of one partition of ``target``, or without ``column`` of all of it, and take their digest.
+    """Count the rows of one partition of ``target``, or of all of it, and take their digest.
 
     Nothing is written. Idempotent because it only reads; the digest does not depend on row order
-    or on session settings.
+    or on session settings. Without ``column`` it is all of the table.
     """
 
     target: Relation

@@ -104,17 +104,6 @@ WHERE
   AND "t"."xmin" = "d"."idem_writer";
 
 -- binds: batch_id = 20250501_01
-UPDATE "public"."orders" AS "t" SET "order_id" = "w"."order_id", "order_date" = "w"."order_date", "status" = "w"."status", "_idem_batch_id" = %(batch_id)s
-FROM "pg_temp"."idem_difference" AS "d"
-  JOIN "pg_temp"."idem_staging" AS "w"
-    ON "w"."ctid" = "d"."idem_new"
-WHERE
-  "d"."effect" = 'updated'
-  AND "t"."ctid" = "d"."idem_old"
-  AND "t"."tableoid" = "d"."idem_child"
-  AND "t"."xmin" = "d"."idem_writer";
-
--- binds: batch_id = 20250501_01
 INSERT INTO "public"."orders" (
   "order_id",
   "order_date",

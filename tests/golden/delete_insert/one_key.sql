@@ -26,7 +26,14 @@ ORDER BY
   "s"."amount" DESC,
   "s"."updated_at" DESC;
 
-ANALYZE "pg_temp"."idem_winners";
+-- binds: name = enable_hashjoin, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_mergejoin, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_material, value = off
+SELECT set_config(%(name)s, %(value)s, true);
 
 CREATE TEMPORARY TABLE "idem_difference"
 ON COMMIT DROP AS
@@ -53,7 +60,7 @@ FROM (
     "s"."ctid" AS "idem_new"
   FROM "pg_temp"."idem_winners" AS "s"
 ) AS "w"
-FULL JOIN (
+LEFT JOIN (
   SELECT
     "s"."order_id",
     "s"."line_no",
@@ -63,13 +70,6 @@ FULL JOIN (
     "s"."tableoid" AS "idem_child",
     "s"."xmin" AS "idem_writer"
   FROM "public"."orders" AS "s"
-  WHERE
-    ("s"."order_id", "s"."line_no") IN (
-      SELECT
-        "k"."order_id",
-        "k"."line_no"
-      FROM "pg_temp"."idem_winners" AS "k"
-    )
 ) AS "t"
   ON "w"."order_id" = "t"."order_id" AND "w"."line_no" = "t"."line_no"
 WHERE
@@ -85,6 +85,18 @@ WHERE
 ORDER BY
   "t"."idem_old",
   "w"."idem_new";
+
+-- binds: name = enable_hashjoin, value = on
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_mergejoin, value = on
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_nestloop, value = on
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_material, value = on
+SELECT set_config(%(name)s, %(value)s, true);
 
 -- binds: name = enable_hashjoin, value = off
 SELECT set_config(%(name)s, %(value)s, true);

@@ -46,6 +46,9 @@ WITH parent AS (
 SELECT format('foreign key %%s of %%s refers to its rows', f.conname, f.conrelid::regclass)
 FROM pg_catalog.pg_constraint f JOIN child ON f.confrelid = child.oid WHERE f.contype = 'f'
 UNION ALL
+SELECT format('identity column %%s is always generated', a.attname)
+FROM pg_catalog.pg_attribute a JOIN parent ON a.attrelid = parent.oid WHERE a.attidentity = 'a' AND NOT a.attisdropped
+UNION ALL
 SELECT format('trigger %%s would not fire for rows that are attached', t.tgname)
 FROM pg_catalog.pg_trigger t JOIN parent ON t.tgrelid = parent.oid WHERE NOT t.tgisinternal AND t.tgenabled <> 'D'
 UNION ALL

@@ -140,16 +140,6 @@ WHERE
   AND "t"."tableoid" = "d"."idem_child"
   AND "t"."xmin" = "d"."idem_writer";
 
-UPDATE "Sales-2024"."Or""der" AS "t" SET "Id" = "w"."Id", "when %" = "w"."when %", "place" = "w"."place", "data" = "w"."data"
-FROM "pg_temp"."idem_difference" AS "d"
-  JOIN "pg_temp"."idem_staging" AS "w"
-    ON "w"."ctid" = "d"."idem_new"
-WHERE
-  "d"."effect" = 'updated'
-  AND "t"."ctid" = "d"."idem_old"
-  AND "t"."tableoid" = "d"."idem_child"
-  AND "t"."xmin" = "d"."idem_writer";
-
 INSERT INTO "Sales-2024"."Or""der" (
   "Id",
   "when %",

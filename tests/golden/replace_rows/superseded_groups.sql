@@ -168,16 +168,6 @@ WHERE
   AND "t"."tableoid" = "d"."idem_child"
   AND "t"."xmin" = "d"."idem_writer";
 
-UPDATE "public"."orders" AS "t" SET "order_id" = "w"."order_id", "line_no" = "w"."line_no", "amount" = "w"."amount", "updated_at" = "w"."updated_at", "note" = "w"."note"
-FROM "pg_temp"."idem_difference" AS "d"
-  JOIN "pg_temp"."idem_staging" AS "w"
-    ON "w"."ctid" = "d"."idem_new"
-WHERE
-  "d"."effect" = 'updated'
-  AND "t"."ctid" = "d"."idem_old"
-  AND "t"."tableoid" = "d"."idem_child"
-  AND "t"."xmin" = "d"."idem_writer";
-
 INSERT INTO "public"."orders" (
   "order_id",
   "line_no",

@@ -77,7 +77,13 @@ ORDER BY
 -- binds: name = enable_hashjoin, value = on
 SELECT set_config(%(name)s, %(value)s, true);
 
+-- binds: name = enable_mergejoin, value = on
+SELECT set_config(%(name)s, %(value)s, true);
+
 -- binds: name = enable_nestloop, value = on
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_material, value = on
 SELECT set_config(%(name)s, %(value)s, true);
 
 -- binds: name = enable_hashjoin, value = off

@@ -54,6 +54,8 @@ FINDINGS = {
     "TieError",
     "TooManyRejectedError",
     "TransformError",
+    "UnknownOpError",
+    "UnknownValueError",
 }
 KINDS = [
     kind for kind in vars(errors).values()

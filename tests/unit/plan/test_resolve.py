@@ -300,6 +300,26 @@ def test_only_a_range_skips_what_is_unchanged_and_not_by_force(facts: dict[str, 
     assert resolve(orders(), run(**facts)).skip_unchanged is skip
 
 
+@pytest.mark.parametrize(
+    ("facts", "forced"),
+    [
+        ({"partition_key": "2025-05-01"}, False),
+        (RANGE, False),
+        (RANGE | {"force": True}, True),
+        (RANGE | {"reprocess": Reprocess.STALE}, True),
+        ({"partition_key": "2025-05-01", "force": True}, True),
+    ],
+)
+def test_what_another_spec_has_published_is_loaded_again_only_when_asked_for(
+    facts: dict[str, Any], forced: bool
+) -> None:
+    published = {"2025-05-01": Known(State.PUBLISHED, "another")}
+    pointers = resolve(orders(), run(**facts), published).as_pointers()
+
+    assert pointers
+    assert all(pointer.get("force", False) is forced for pointer in pointers)
+
+
 # --- logical date, partition key, nothing ----------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from airflow_idempotent.spec.load import ColumnSpec
+from airflow_idempotent.spec.options import ColumnSpec
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from airflow_idempotent.checks import RowCount, Unique
 from airflow_idempotent.core.manifest import CsvFormat, Format, JsonlFormat, ParquetFormat
 from airflow_idempotent.errors import DuplicateTableError, SpecError
-from airflow_idempotent.spec.load import ColumnSpec, PartitionBy
 from airflow_idempotent.spec.loader import layers, load_file, load_folder, spec_files
+from airflow_idempotent.spec.options import ColumnSpec, PartitionBy
 from airflow_idempotent.spec.source import CsvOptions, Files
 from airflow_idempotent.spec.table import TableSpec
 from airflow_idempotent.strategies import Merge

@@ -9,9 +9,15 @@ import pytest
 from airflow_idempotent.errors import SpecError
 from airflow_idempotent.spec.loader import load_mapping
 from airflow_idempotent.spec.words import ALIASES, meant
+from airflow_idempotent.strategies import STRATEGIES
 from tests.unit.spec.orders import COLUMNS, LEFT_OUT, ORDERS, options, orders, problems_with
 
 NO_KEY = "required by strategy 'merge': which columns tell which row is which?"
+NO_COLUMN = "required by strategy 'insert_overwrite': which column says in which partition a row lies?"
+NO_GROUP = "required by strategy 'delete_insert' without 'unique_key': which rows go together?"
+TWO_GROUPS = "'x' is not in 'unique_key': one row would be of two keys of this merge_key"
+MISSING = "Input should be 'delete', 'keep' or 'soft_delete'"
+KINDS = " or ".join(map(repr, STRATEGIES))
 ODD_TABLE = "is not a table name: write schema.table, with double quotes around odd names"
 PRESETS = "@hourly, @daily, @weekly, @monthly, @yearly, a cron expression or an ISO 8601 duration"
 
@@ -107,6 +113,16 @@ PRESETS = "@hourly, @daily, @weekly, @monthly, @yearly, a cron expression or an 
             "columns",
             "column 'amount' is filled by strategy 'scd2': take it out",
         ),
+        ({"strategy": {"on_missing": "keep"}}, "strategy.kind", f"required: {KINDS}"),
+        (
+            {"strategy": {"kind": "snapshot", "alow_empty": True}},
+            "strategy.alow_empty",
+            "unknown option, did you mean 'allow_empty'?",
+        ),
+        ({"strategy": {"kind": "snapshot", "on_missing": "go"}}, "strategy.on_missing", MISSING),
+        ({"strategy": "insert_overwrite"}, "partition_by.column", NO_COLUMN),
+        ({"strategy": "delete_insert", "unique_key": []}, "strategy.merge_key", NO_GROUP),
+        ({"strategy": {"kind": "delete_insert", "merge_key": "x"}}, "strategy.merge_key", TWO_GROUPS),
         ({"incremental_strategy": "merg"}, "strategy", "unknown strategy 'merg', did you mean 'merge'?"),
         # table
         ({"table": ""}, "table", f"'' {ODD_TABLE}"),
@@ -342,6 +358,7 @@ def test_the_nearest_word_is_named_when_one_is_near(word: str, known: list[str],
         ("data_tests", ["reconcile"]),
         ("tests", ["reconcile"]),
         ("time_column", "order_date"),
+        ("commit_version", ["updated_at"]),
     ],
 )
 def test_words_of_other_tools_are_understood(alias: str, value: Any) -> None:
