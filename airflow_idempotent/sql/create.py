@@ -17,7 +17,7 @@ from airflow_idempotent.sql.dialects.postgres import AttachPartition
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, setting, statement, table
 
 # Readers queue behind an ALTER TABLE that waits: it must not wait for long.
-_SHORT_WAIT = setting("lock_timeout", "2s")
+SHORT_WAIT = setting("lock_timeout", "2s")
 
 
 def create_target(action: CreateTarget) -> tuple[Statement, ...]:
@@ -49,7 +49,7 @@ def create_target(action: CreateTarget) -> tuple[Statement, ...]:
 def add_columns(action: AddColumns) -> tuple[Statement, ...]:
     """ALTER TABLE ADD COLUMN IF NOT EXISTS, one statement each."""
     defaults = dict(action.defaults)
-    found = [_SHORT_WAIT]
+    found = [SHORT_WAIT]
     for item in action.columns:
         constraints: list[exp.Expr] = []
         if item.name in defaults:
@@ -66,13 +66,13 @@ def add_columns(action: AddColumns) -> tuple[Statement, ...]:
 def drop_columns(action: DropColumns) -> tuple[Statement, ...]:
     """ALTER TABLE DROP COLUMN IF EXISTS, one statement each."""
     dropped = (exp.Drop(tables=[column(name)], kind="COLUMN", exists=True) for name in action.columns)
-    return (_SHORT_WAIT, *(_alter(action.target, item) for item in dropped))
+    return (SHORT_WAIT, *(_alter(action.target, item) for item in dropped))
 
 
 def widen_columns(action: WidenColumns) -> tuple[Statement, ...]:
     """ALTER TABLE ALTER COLUMN TYPE, one statement each."""
     changed = (exp.AlterColumn(this=column(item.name), dtype=data_type(item.new)) for item in action.columns)
-    return (_SHORT_WAIT, *(_alter(action.target, item) for item in changed))
+    return (SHORT_WAIT, *(_alter(action.target, item) for item in changed))
 
 
 def _alter(target: Relation, change: exp.Expr) -> Statement:
