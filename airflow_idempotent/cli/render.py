@@ -25,6 +25,7 @@ from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.landing.code import pinned
 from airflow_idempotent.plan.build import Load, build_step, created_shape
+from airflow_idempotent.plan.fitting import asked_of_batch, own_columns
 from airflow_idempotent.spec.source import Files
 from airflow_idempotent.spec.table import TableSpec
 from airflow_idempotent.spec.transform import Transform
@@ -94,7 +95,10 @@ def assumed_manifest(spec: TableSpec, partition: Partition, shape: TableShape | 
         number = batch_id(partition.compact, 1)
         return Manifest(spec.table, partition.key, number, "", "", CsvFormat(), (), query=query)
     target = shape or created_shape(spec)
-    columns = spec.column_names or tuple(column.name for column in target.columns if column.writable)
+    own = {column.name for column in own_columns(spec, target)}
+    there = tuple(column.name for column in target.columns if column.writable and column.name not in own)
+    asked = tuple(column.name for column in asked_of_batch(spec, target))
+    columns = tuple(dict.fromkeys((*(spec.column_names or there), *asked)))
     form = spec.source.value() if isinstance(spec.source, Files) else CsvFormat()
     part = Part(f"part-00000.{form.kind}", 0, 0, "", columns)
     return Manifest(spec.table, partition.key, batch_id(partition.compact, 1), "", "", form, (part,))

@@ -8,12 +8,26 @@ from dataclasses import replace
 from airflow_idempotent.core.actions import ApplyChanges, EnsureTombstones, InspectChanges, KeepUnchanged
 from airflow_idempotent.core.step import Effects
 from airflow_idempotent.engine.attempts import TargetChanged
+from airflow_idempotent.engine.refusals import UNIQUE_VIOLATION, sqlstate
 from airflow_idempotent.engine.upserting import all_lie
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import RepeatedKeyError, SchemaDriftError, UnknownOpError, UnknownValueError
 from airflow_idempotent.spec.words import meant
+from airflow_idempotent.sql.change_merge import (
+    AS_PLANNED,
+    BY_INDEX,
+    COUNTED,
+    END,
+    READ,
+    START,
+    bury,
+    merge_changes,
+    outlive,
+    suits,
+)
 from airflow_idempotent.sql.changes import OUTLIVED, apply_changes, repeated_changes
 from airflow_idempotent.sql.judging import BURIED, UNCHANGED
+from airflow_idempotent.sql.merge import BACK_TO_SAVEPOINT, SAVEPOINT
 from airflow_idempotent.sql.statement import Statement
 from airflow_idempotent.sql.tombstones import forget_tombstones, retype_tombstones
 
@@ -59,10 +73,41 @@ def keep_values(work: Work, action: KeepUnchanged, statements: Sequence[Statemen
 
 
 def apply_events(work: Work, action: ApplyChanges) -> None:
-    """Write what differs; a second run finds nothing and writes nothing, in the target and beside it."""
+    """Write what the events say; a second run finds nothing and writes nothing, in the target and beside it."""
     target = work.step.target
     if action.within and not all_lie(work, *action.within):
         action = replace(action, within=None)
+    if work.is_rerun or not suits(action, target) or not _merged(work, action):
+        _write_difference(work, action)
+    if action.ttl:
+        work.session.execute(forget_tombstones(action.events.tombstones, action.ttl))
+
+
+def _merged(work: Work, action: ApplyChanges) -> bool:
+    """Write all of it by one MERGE; False, and nothing is written, when a value that must be unique is not yet free."""
+    work.session.execute(SAVEPOINT)
+    for statement in (*BY_INDEX, *START):
+        work.session.execute(statement)
+    try:
+        written = work.session.execute(merge_changes(action, work.step.target))
+    except Exception as error:
+        if sqlstate(error) != UNIQUE_VIOLATION:
+            raise
+        work.session.execute(BACK_TO_SAVEPOINT)
+        return False
+    [counts] = work.session.query(READ)
+    found = Effects(**dict(zip(COUNTED, counts, strict=True)))
+    updated = written - found.inserted - found.deleted
+    accounted = written + found.unchanged + found.stale
+    work.count(found + Effects(updated=updated, duplicate=work.rows - accounted))
+    for statement in (END, bury(action), AS_PLANNED, outlive(action)):
+        work.session.execute(statement)
+    return True
+
+
+def _write_difference(work: Work, action: ApplyChanges) -> None:
+    """Look first, then write, deletions before inserts."""
+    target = work.step.target
     difference = apply_changes(action, target)
     for statement in difference.find:
         work.session.execute(statement)
@@ -74,10 +119,8 @@ def apply_events(work: Work, action: ApplyChanges) -> None:
         found[verdict] = keys
         accounted += keys - beyond
         _count(work, verdict, keys, beyond)
-    work.count(Effects(duplicate=work.measure.staged_rows - accounted))
+    work.count(Effects(duplicate=work.rows - accounted))
     _write(work, difference.write, found)
-    if action.ttl:
-        work.session.execute(forget_tombstones(action.events.tombstones, action.ttl))
 
 
 def _count(work: Work, verdict: str, keys: int, beyond: int) -> None:

@@ -13,6 +13,18 @@ from sqlglot import exp
 
 from airflow_idempotent.core.actions.changes import ApplyChanges
 from airflow_idempotent.core.columns import DELETED, TableShape
+from airflow_idempotent.sql.change_merge import (
+    AS_PLANNED,
+    BY_INDEX,
+    END,
+    READ,
+    START,
+    bury,
+    into_tombstones,
+    merge_changes,
+    outlive,
+    suits,
+)
 from airflow_idempotent.sql.difference import Difference
 from airflow_idempotent.sql.events import BEYOND, IS_DELETE, deleted_version
 from airflow_idempotent.sql.judging import (
@@ -32,28 +44,30 @@ from airflow_idempotent.sql.judging import (
     word,
 )
 from airflow_idempotent.sql.measure import within
+from airflow_idempotent.sql.merge import SAVEPOINT
 from airflow_idempotent.sql.order import is_exact
-from airflow_idempotent.sql.statement import Statement, column, quoted, setting, statement, table, temporary
-from airflow_idempotent.sql.tombstones import DELETED_AT, forget_tombstones
+from airflow_idempotent.sql.statement import Statement, column, quoted, statement, table, temporary
+from airflow_idempotent.sql.tombstones import forget_tombstones
 
 OUTLIVED = "outlived"
 """A row has come that is no older than the tombstone of its key."""
-# In key order by index probes, as in a merge.
-_BY_INDEX = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_mergejoin", "enable_material"))
 
 
 @lru_cache(maxsize=8)
 def apply_changes(action: ApplyChanges, target: TableShape) -> Difference:
     """What the events differ in from target and tombstones, its count, and the statements that write it."""
-    planning = _BY_INDEX if target.is_unique(action.events.unique_key) else ()
+    planning = BY_INDEX if target.is_unique(action.events.unique_key) else ()
     find = statement(temporary(action.differing, judged(action, target)), **target_bounds(action, target))
     return Difference((*planning, find), _count(action), (*_rows(action, target), *_tombstones(action)))
 
 
 def compile_changes(action: ApplyChanges, target: TableShape) -> tuple[Statement, ...]:
-    """All of it, and the end of tombstones that are too old."""
+    """What a first run sends where one MERGE suits, else the difference; and the end of tombstones that are too old."""
     forget = (forget_tombstones(action.events.tombstones, action.ttl),) if action.ttl else ()
-    return (*apply_changes(action, target).statements, *forget)
+    if not suits(action, target):
+        return (*apply_changes(action, target).statements, *forget)
+    merge = merge_changes(action, target)
+    return (SAVEPOINT, *BY_INDEX, *START, merge, READ, END, bury(action), AS_PLANNED, outlive(action), *forget)
 
 
 def repeated_changes(action: ApplyChanges) -> Statement:
@@ -132,19 +146,10 @@ def _tombstones(action: ApplyChanges) -> tuple[tuple[str, Statement], ...]:
         holds = [_is([INSERTED, UPDATED, DELETES, BURIED], "w"), column(GONE, "w")]
         outlived.append(exp.not_(column(GONE, "c")))
     rows = exp.select(*source).from_(table(action.differing, "w")).where(column(IS_DELETE, "w"), news, *holds)
-    excluded = [n for n in names if n not in events.unique_key]
-    changes = [exp.EQ(this=column(n), expression=column(n, "excluded")) for n in excluded]
-    changes.append(exp.EQ(this=column(DELETED_AT), expression=exp.CurrentTimestamp()))
-    conflict = exp.OnConflict(
-        conflict_keys=[quoted(name) for name in events.unique_key],
-        action=exp.Var(this="DO UPDATE"),
-        expressions=changes,
-    )
-    into = exp.Schema(this=table(events.tombstones), expressions=[quoted(name) for name in names])
-    bury = statement(exp.Insert(this=into, expression=rows, conflict=conflict))
+    remember = statement(into_tombstones(action, names, rows))
     same = [exp.EQ(this=column(n, "d"), expression=column(n, "c")) for n in events.unique_key]
     rise = exp.Delete(this=table(events.tombstones, "d"), using=[table(action.differing, "c")]).where(*outlived, *same)
-    return ((BURIED, bury), (OUTLIVED, statement(rise)))
+    return ((BURIED, remember), (OUTLIVED, statement(rise)))
 
 
 def _is(verdicts: Sequence[str], alias: str | None = None) -> exp.Expr:

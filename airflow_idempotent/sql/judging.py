@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from airflow_idempotent.core.actions.changes import ApplyChanges
 from airflow_idempotent.core.columns import DELETED, TableShape
-from airflow_idempotent.sql.events import HAS_ROW, IS_DELETE, deleted_version, winners_of
+from airflow_idempotent.sql.events import HAS_ROW, IS_DELETE, deleted_version
 from airflow_idempotent.sql.measure import bounds, within
 from airflow_idempotent.sql.order import greater_content, payload, same_content
 from airflow_idempotent.sql.statement import column, quoted, table
@@ -42,19 +42,16 @@ def _compared(action: ApplyChanges, target: TableShape) -> exp.Select:
         flags |= {WAS_GONE: column(DELETED, "t"), GONE: _gone(action)}
     selected: list[exp.Expr] = [exp.Column(this=exp.Star(), table=quoted("w"))]
     selected += [exp.alias_(value, name, quoted=True) for name, value in flags.items()]
-    rows = exp.select(*selected).from_(_winners(action, target))
-    rows = rows.join(table(action.target, "t"), on=_same_key(action, "t"), join_type="left")
-    return rows.join(table(events.tombstones, "d"), on=_same_key(action, "d"), join_type="left")
+    rows = exp.select(*selected).from_(table(action.winners, "w"))
+    rows = rows.join(table(action.target, "t"), on=same_key(action, "t"), join_type="left")
+    return rows.join(table(events.tombstones, "d"), on=same_key(action, "d"), join_type="left")
 
 
-def _winners(action: ApplyChanges, target: TableShape) -> exp.Expr:
-    return table(action.winners, "w") if action.resolved else winners_of(action.events, target).subquery(quoted("w"))
-
-
-def _same_key(action: ApplyChanges, alias: str) -> exp.Expr:
+def same_key(action: ApplyChanges, alias: str, *, inside: bool = True) -> exp.Expr:
+    """That a row is of the winner's key; in the target, ``inside`` the one partition to look into, if there is one."""
     same = [exp.EQ(this=column(n, alias), expression=column(n, "w")) for n in action.events.unique_key]
-    inside = within(action.within[0], "t") if action.within and alias == "t" else []
-    return exp.and_(*same, *inside)
+    bounded = within(action.within[0], "t") if action.within and alias == "t" and inside else []
+    return exp.and_(*same, *bounded)
 
 
 def target_bounds(action: ApplyChanges, target: TableShape) -> dict[str, Any]:

@@ -76,6 +76,7 @@ class Cdc(Strategy):
     key_before: Mapping[str, str] = field(default_factory=dict)
     unchanged_column: str | None = None
     unchanged_value: str | None = None
+    always_deduplicates: ClassVar[bool] = True
     needs: ClassVar = {
         "unique_key": "which columns tell which row is which?",
         "version": "which columns order two events of one key?",
@@ -115,17 +116,17 @@ class Cdc(Strategy):
         return True
 
     def says(self, target: Relation, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Mapping[str, str]:
-        age = f"for {self.tombstone_ttl}" if self.tombstone_ttl else "for ever"
+        ttl = self.tombstone_ttl
+        age = "for ever" if ttl is None else f"for {ttl.days} days" if ttl == timedelta(ttl.days) else f"for {ttl}"
         side = tombstones_of(target, unique_key, version)
         kept = f"The version of each deletion is kept in {side} {age}"
         partial = "; for events that leave values out that holds of events in order only" if self._is_partial else ""
         return {
             "conflict": f"{', '.join(version)}: the greatest wins, NULL is lowest; at equal versions a row wins over a "
-            "deletion, and of two rows the one with the greater content, so that the order of loading never matters.",
+            "deletion, and of two rows the one with the greater content. So events may come in any order"
+            f"{partial}: one that is older than the row of its key, or than its deletion, is stale. {kept}.",
             "re-run": "The same source gives the same batch, and loading it again writes nothing (0 inserted, updated, "
             "deleted), no tombstone either. Other keys are left alone.",
-            "late data": f"Events may come in any order{partial}: one that is older than the row of its key, or than "
-            f"its deletion, is stale. {kept}.",
         }
 
     @property
@@ -151,14 +152,9 @@ class Cdc(Strategy):
 
     def write(self, staged: Staged) -> tuple[Action, ...]:
         events = self.events_of(staged)
-        resolved = staged.deduplicated or self.is_soft or events.are_partial
-        before: tuple[Action, ...] = ()
-        if not staged.deduplicated:
-            before = self.prepare(staged) if resolved else (InspectChanges(events),)
         within = None if self.key_before else staged.within
-        differing = f"{staged.winners}_differing"
-        names = (staged.target, events, staged.winners, differing)
-        return (*before, ApplyChanges(*names, resolved=resolved, ttl=self.tombstone_ttl, within=within))
+        names = (staged.target, events, staged.winners, f"{staged.winners}_differing")
+        return (ApplyChanges(*names, ttl=self.tombstone_ttl, within=within),)
 
     def events_of(self, staged: Staged) -> Events:
         """The rows of a batch, as the actions read them."""

@@ -172,6 +172,8 @@ class Page:
                 return tuple(value or self.shape.names)
             case "column" if kind is EnsureChild:
                 return self.shape[value]
+            case "ttl":
+                return TypeAdapter(Cdc).validate_python({"tombstone_ttl": value}).tombstone_ttl
             case "events":
                 assert isinstance(self.strategy, Cdc)
                 return self.strategy.events_of(self.staged)

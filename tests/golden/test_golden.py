@@ -11,6 +11,7 @@ import pytest
 
 from airflow_idempotent.checks import CHECKS
 from airflow_idempotent.core.actions import (
+    ApplyChanges,
     CopyBatch,
     CreateStaging,
     CreateTarget,
@@ -105,7 +106,7 @@ def prepare(page: Page, session: Session) -> None:
         session.execute(Statement("CREATE SCHEMA IF NOT EXISTS airflow_idempotent"))
         for made in compile_action(beside[0], page.shape) if EnsureTombstones not in kinds else ():
             session.execute(made)
-    if KeepUnchanged in kinds and ResolveChanges not in kinds:
+    if kinds & {KeepUnchanged, ApplyChanges} and ResolveChanges not in kinds:
         for made in compile_action(ResolveChanges(page.actions[0].events, WINNERS, "rows"), page.shape):
             session.execute(made)
     elif not kinds & {Deduplicate, ResolveChanges}:

@@ -358,6 +358,24 @@ def test_a_target_with_the_op_column_gets_it(warehouse: Warehouse) -> None:
     assert rows(warehouse, "id, op, v") == [(1, "U", "b")]
 
 
+def test_an_event_that_cannot_be_read_can_be_set_aside(warehouse: Warehouse) -> None:
+    made(warehouse)
+    spec = spec_of(reject="quarantine", options={"key_before": {"id": "old_id"}})
+    good = "".join(f"I,,{n},a,1,\n" for n in range(20))
+
+    effects = warehouse.load(spec, f"op,old_id,id,v,ver,seq\n{good}I,,x,a,1,\nU,3,30,a,2,\n").effects
+
+    assert effects == Effects(inserted=20, duplicate=1, rejected=1)
+
+
+def test_a_deletion_needs_no_time(warehouse: Warehouse) -> None:
+    made(warehouse, "id int PRIMARY KEY, d date, ver int, seq int")
+    spec = spec_of(event_time="d")
+    warehouse.load(spec, "op,id,d,ver,seq\nI,1,2025-05-01,1,\n")
+
+    assert warehouse.load(spec, "op,id,d,ver,seq\nD,1,,2,\n", revision=2).effects == Effects(deleted=1)
+
+
 # --- targets as they are ----------------------------------------------------------------------------------------------
 
 
@@ -371,6 +389,37 @@ def test_a_row_that_moves_between_partitions_exists_once(warehouse: Warehouse) -
 
     assert effects == Effects(updated=1, deleted=1)
     assert warehouse.sql("SELECT tableoid::regclass::text, id FROM t") == [("t_b", 1)]
+
+
+def test_children_of_a_partitioned_table_are_made_and_events_may_lie_in_any(warehouse: Warehouse) -> None:
+    types = {"id": "int", "d": "date", "v": "text", "ver": "int"}
+    spec = spec_of(
+        unique_key=["id", "d"],
+        version=["ver"],
+        columns=[{"name": name, "data_type": kind} for name, kind in types.items()],
+        partition_by={"column": "d", "declarative": True},
+    )
+    header = "op,id,d,v,ver\n"
+    warehouse.load(spec, f"{header}I,1,2025-05-01,a,1\nI,2,2025-05-01,a,1\n")
+    warehouse.load(spec, f"{header}I,1,2025-05-02,a,1\n", partition="2025-05-02")
+
+    inside = warehouse.load(spec, f"{header}U,1,2025-05-01,b,2\nD,2,2025-05-01,,2\n", revision=2)
+    across = warehouse.load(spec, f"{header}D,1,2025-05-02,,2\nU,2,2025-05-01,late,1\n", revision=3)
+
+    assert inside.effects == Effects(updated=1, deleted=1)
+    assert across.effects == Effects(deleted=1, stale=1)
+    assert warehouse.sql("SELECT id, d::text, v FROM t") == [(1, "2025-05-01", "b")]
+
+
+def test_a_dry_run_counts_and_leaves_nothing_behind(warehouse: Warehouse) -> None:
+    made(warehouse)
+    spec = spec_of()
+
+    effects = warehouse.load(spec, f"{HEADER}I,1,a,1,\nD,2,,1,\n", dry_run=True).effects
+
+    assert effects == Effects(inserted=1, unchanged=1)
+    assert rows(warehouse) == []
+    assert warehouse.sql("SELECT to_regclass(%s)", [tombstones(spec)]) == [(None,)]
 
 
 def test_a_key_that_is_twice_in_the_target_is_refused(warehouse: Warehouse) -> None:
@@ -403,9 +452,11 @@ def test_deletions_free_unique_values_before_inserts_take_them(warehouse: Wareho
     spec = spec_of()
     warehouse.load(spec, f"{HEADER}I,2,mail,1,\n")
 
-    warehouse.load(spec, f"{HEADER}I,1,mail,2,\nD,2,,2,\n", revision=2)
+    effects = warehouse.load(spec, f"{HEADER}I,1,mail,2,\nD,2,,2,\n", revision=2).effects
 
+    assert effects == Effects(inserted=1, deleted=1)
     assert rows(warehouse) == [(1, "mail", 2)]
+    assert warehouse.load(spec, f"{HEADER}U,2,late,1,\n", revision=3).effects == Effects(stale=1)
 
 
 def test_rows_that_a_trigger_drops_are_rejected(warehouse: Warehouse) -> None:

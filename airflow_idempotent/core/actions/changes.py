@@ -102,19 +102,18 @@ class KeepUnchanged:
 
 @dataclass(frozen=True, slots=True)
 class ApplyChanges:
-    """Make ``target`` hold, per key, what the greatest event says: its row, or none.
+    """Make ``target`` hold, per key, what the greatest event in ``winners`` says: its row, or none.
 
     Keys without an event are left alone. A deletion leaves a tombstone with its version; a row that is no older
     takes it away. Idempotent because only a greater event writes: a second run finds nothing greater, neither in the
-    table nor among the tombstones. ``resolved`` says that ``winners`` has been filled; ``differing`` is the table for
-    what is to be written. Tombstones older than ``ttl`` are forgotten. ``within`` is as in ``UpsertRows``.
+    table nor among the tombstones. ``differing`` is a table for what is to be written, where that is looked for first.
+    Tombstones older than ``ttl`` are forgotten. ``within`` is as in ``UpsertRows``.
     """
 
     target: Relation
     events: Events
     winners: str
     differing: str
-    resolved: bool = False
     ttl: timedelta | None = None
     within: tuple[str, Partition] | None = None
 

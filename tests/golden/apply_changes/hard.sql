@@ -1,4 +1,4 @@
--- What differs from rows and tombstones is found first, then written.
+-- One MERGE in the order of the key, then the tombstones; sequences count what it did.
 --
 -- action: apply_changes
 -- shape:
@@ -13,6 +13,8 @@
 -- winners: idem_winners
 -- differing: idem_differing
 
+SAVEPOINT idem_write;
+
 -- binds: name = enable_hashjoin, value = off
 SELECT set_config(%(name)s, %(value)s, true);
 
@@ -22,134 +24,93 @@ SELECT set_config(%(name)s, %(value)s, true);
 -- binds: name = enable_material, value = off
 SELECT set_config(%(name)s, %(value)s, true);
 
-CREATE TEMPORARY TABLE "idem_differing"
-ON COMMIT DROP AS
+CREATE TEMPORARY SEQUENCE idem_inserted MINVALUE 0 CACHE 10000;
+
+CREATE TEMPORARY SEQUENCE idem_deleted MINVALUE 0 CACHE 10000;
+
+CREATE TEMPORARY SEQUENCE idem_unchanged MINVALUE 0 CACHE 10000;
+
+CREATE TEMPORARY SEQUENCE idem_stale MINVALUE 0 CACHE 10000;
+
 SELECT
-  *,
-  CASE
-    WHEN "idem_is_delete" AND "idem_found" AND "idem_order" = 1
-    THEN 'deleted'
-    WHEN "idem_is_delete" AND (
-      "idem_found" OR "idem_tomb" = -1
-    )
-    THEN 'stale'
-    WHEN "idem_is_delete" AND "idem_tomb" = 0
-    THEN 'unchanged'
-    WHEN "idem_is_delete"
-    THEN 'buried'
-    WHEN "idem_tomb" = -1
-    THEN 'stale'
-    WHEN NOT "idem_found"
-    THEN 'inserted'
-    WHEN "idem_order" = 1
-    THEN 'updated'
-    WHEN "idem_order" = 0
-    THEN 'unchanged'
-    ELSE 'stale'
-  END AS "idem_verdict"
-FROM (
-  SELECT
-    "w".*,
-    "t"."ctid" AS "idem_place",
-    NOT "t"."order_id" IS NULL AS "idem_found",
-    NOT "d"."order_id" IS NULL AS "idem_buried",
-    CASE
-      WHEN NOT "t"."order_id" IS NULL
-      THEN CASE
-        WHEN "w"."lsn" > "t"."lsn"
-        THEN 1
-        WHEN "w"."lsn" < "t"."lsn"
-        THEN -1
-        WHEN "t"."lsn" IS NULL AND NOT "w"."lsn" IS NULL
-        THEN 1
-        WHEN "w"."lsn" IS NULL AND NOT "t"."lsn" IS NULL
-        THEN -1
-        ELSE CASE
-          WHEN "w"."idem_is_delete"
-          THEN -1
-          ELSE CASE
-            WHEN "w"."status" IS NOT DISTINCT FROM "t"."status"
-            THEN 0
-            WHEN RECORD_GT(ROW("w"."status"), ROW("t"."status"))
-            THEN 1
-            ELSE -1
-          END
-        END
-      END
-    END AS "idem_order",
-    CASE
-      WHEN NOT "d"."order_id" IS NULL
-      THEN CASE
-        WHEN "w"."lsn" > "d"."lsn"
-        THEN 1
-        WHEN "w"."lsn" < "d"."lsn"
-        THEN -1
-        WHEN "d"."lsn" IS NULL AND NOT "w"."lsn" IS NULL
-        THEN 1
+  NEXTVAL('pg_temp.idem_inserted'),
+  NEXTVAL('pg_temp.idem_deleted'),
+  NEXTVAL('pg_temp.idem_unchanged'),
+  NEXTVAL('pg_temp.idem_stale');
+
+MERGE INTO "public"."orders" AS "t"
+USING "pg_temp"."idem_winners" AS "w"
+ON "t"."order_id" = "w"."order_id"
+WHEN MATCHED AND CASE
+  WHEN "w"."idem_is_delete"
+  THEN CASE
+    WHEN "w"."lsn" > "t"."lsn"
+    THEN NEXTVAL('pg_temp.idem_deleted') > 0
+    WHEN "w"."lsn" < "t"."lsn"
+    THEN NEXTVAL('pg_temp.idem_stale') < 0
+    WHEN "t"."lsn" IS NULL AND NOT "w"."lsn" IS NULL
+    THEN NEXTVAL('pg_temp.idem_deleted') > 0
+    WHEN "w"."lsn" IS NULL AND NOT "t"."lsn" IS NULL
+    THEN NEXTVAL('pg_temp.idem_stale') < 0
+    ELSE NEXTVAL('pg_temp.idem_stale') < 0
+  END
+  ELSE FALSE
+END THEN DELETE
+WHEN MATCHED AND CASE
+  WHEN "w"."idem_is_delete"
+  THEN FALSE
+  ELSE CASE
+    WHEN "w"."lsn" > "t"."lsn"
+    THEN TRUE
+    WHEN "w"."lsn" < "t"."lsn"
+    THEN NEXTVAL('pg_temp.idem_stale') < 0
+    WHEN "t"."lsn" IS NULL AND NOT "w"."lsn" IS NULL
+    THEN TRUE
+    WHEN "w"."lsn" IS NULL AND NOT "t"."lsn" IS NULL
+    THEN NEXTVAL('pg_temp.idem_stale') < 0
+    ELSE CASE
+      WHEN "w"."status" IS NOT DISTINCT FROM "t"."status"
+      THEN NEXTVAL('pg_temp.idem_unchanged') < 0
+      WHEN RECORD_GT(ROW("w"."status"), ROW("t"."status"))
+      THEN TRUE
+      ELSE NEXTVAL('pg_temp.idem_stale') < 0
+    END
+  END
+END THEN UPDATE SET
+  "status" = "w"."status",
+  "lsn" = "w"."lsn"
+WHEN NOT MATCHED AND CASE
+  WHEN EXISTS(
+    SELECT
+      1
+    FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d"
+    WHERE
+      "d"."order_id" = "w"."order_id"
+      AND CASE
+        WHEN "d"."lsn" > "w"."lsn"
+        THEN TRUE
+        WHEN "d"."lsn" < "w"."lsn"
+        THEN FALSE
         WHEN "w"."lsn" IS NULL AND NOT "d"."lsn" IS NULL
-        THEN -1
-        ELSE 0
+        THEN TRUE
+        WHEN "d"."lsn" IS NULL AND NOT "w"."lsn" IS NULL
+        THEN FALSE
+        ELSE FALSE
       END
-    END AS "idem_tomb"
-  FROM (
-    SELECT DISTINCT ON ("s"."order_id")
-      "s"."order_id",
-      "s"."status",
-      "s"."lsn",
-      "s"."idem_is_delete"
-    FROM (
-      SELECT
-        "s"."order_id",
-        "s"."status",
-        "s"."lsn",
-        CAST("s"."op" AS TEXT) IN ('D', 'd') AS "idem_is_delete"
-      FROM "pg_temp"."idem_staging" AS "s"
-    ) AS "s"
-    ORDER BY
-      "s"."order_id",
-      "s"."lsn" DESC NULLS LAST,
-      "s"."idem_is_delete",
-      "s"."status" DESC
-  ) AS "w"
-  LEFT JOIN "public"."orders" AS "t"
-    ON "t"."order_id" = "w"."order_id"
-  LEFT JOIN "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d"
-    ON "d"."order_id" = "w"."order_id"
-) AS "compared";
+  )
+  THEN NEXTVAL('pg_temp.idem_stale') < 0
+  WHEN "w"."idem_is_delete"
+  THEN NEXTVAL('pg_temp.idem_unchanged') < 0
+  ELSE NEXTVAL('pg_temp.idem_inserted') > 0
+END THEN INSERT ("order_id", "status", "lsn") VALUES ("w"."order_id", "w"."status", "w"."lsn");
 
 SELECT
-  "idem_verdict",
-  COUNT(*),
-  0
-FROM "pg_temp"."idem_differing"
-GROUP BY
-  "idem_verdict";
+  CURRVAL('pg_temp.idem_inserted'),
+  CURRVAL('pg_temp.idem_deleted'),
+  CURRVAL('pg_temp.idem_unchanged'),
+  CURRVAL('pg_temp.idem_stale');
 
-DELETE FROM "public"."orders" AS "t" USING   "pg_temp"."idem_differing" AS "c"
-WHERE
-  "c"."idem_verdict" IN ('deleted')
-  AND "t"."ctid" = "c"."idem_place"
-  AND "t"."order_id" = "c"."order_id";
-
-UPDATE "public"."orders" AS "t" SET "status" = "c"."status", "lsn" = "c"."lsn"
-FROM "pg_temp"."idem_differing" AS "c"
-WHERE
-  "c"."idem_verdict" IN ('updated')
-  AND "t"."ctid" = "c"."idem_place"
-  AND "t"."order_id" = "c"."order_id";
-
-INSERT INTO "public"."orders" (
-  "order_id",
-  "status",
-  "lsn"
-)
-SELECT
-  "order_id",
-  "status",
-  "lsn"
-FROM "pg_temp"."idem_differing"
-WHERE
-  "idem_verdict" IN ('inserted');
+DROP SEQUENCE pg_temp.idem_inserted, pg_temp.idem_deleted, pg_temp.idem_unchanged, pg_temp.idem_stale;
 
 INSERT INTO "airflow_idempotent"."tombstones_f6694c59be4ed386" (
   "order_id",
@@ -158,16 +119,50 @@ INSERT INTO "airflow_idempotent"."tombstones_f6694c59be4ed386" (
 SELECT
   "w"."order_id",
   "w"."lsn"
-FROM "pg_temp"."idem_differing" AS "w"
+FROM "pg_temp"."idem_winners" AS "w"
 WHERE
   "w"."idem_is_delete"
-  AND (
-    NOT "w"."idem_buried" OR "w"."idem_tomb" = 1
+  AND NOT EXISTS(
+    SELECT
+      1
+    FROM "public"."orders" AS "t"
+    WHERE
+      "t"."order_id" = "w"."order_id"
   )
-  AND "w"."idem_verdict" IN ('deleted', 'buried') ON CONFLICT("order_id") DO UPDATE SET "lsn" = "excluded"."lsn", "idem_deleted_at" = CURRENT_TIMESTAMP;
+  AND NOT EXISTS(
+    SELECT
+      1
+    FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d"
+    WHERE
+      "d"."order_id" = "w"."order_id"
+      AND NOT CASE
+        WHEN "w"."lsn" > "d"."lsn"
+        THEN TRUE
+        WHEN "w"."lsn" < "d"."lsn"
+        THEN FALSE
+        WHEN "d"."lsn" IS NULL AND NOT "w"."lsn" IS NULL
+        THEN TRUE
+        WHEN "w"."lsn" IS NULL AND NOT "d"."lsn" IS NULL
+        THEN FALSE
+        ELSE FALSE
+      END
+  ) ON CONFLICT("order_id") DO UPDATE SET "lsn" = "excluded"."lsn", "idem_deleted_at" = CURRENT_TIMESTAMP;
 
-DELETE FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d" USING   "pg_temp"."idem_differing" AS "c"
+-- binds: name0 = enable_hashjoin, name1 = enable_mergejoin, name2 = enable_material, value0 = on, value1 = on, value2 = on
+SELECT set_config(%(name0)s, %(value0)s, true), set_config(%(name1)s, %(value1)s, true), set_config(%(name2)s, %(value2)s, true);
+
+DELETE FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d" USING   "pg_temp"."idem_winners" AS "w"
 WHERE
-  "c"."idem_verdict" IN ('inserted', 'updated')
-  AND "c"."idem_buried"
-  AND "d"."order_id" = "c"."order_id";
+  NOT "w"."idem_is_delete"
+  AND "d"."order_id" = "w"."order_id"
+  AND NOT CASE
+    WHEN "d"."lsn" > "w"."lsn"
+    THEN TRUE
+    WHEN "d"."lsn" < "w"."lsn"
+    THEN FALSE
+    WHEN "w"."lsn" IS NULL AND NOT "d"."lsn" IS NULL
+    THEN TRUE
+    WHEN "d"."lsn" IS NULL AND NOT "w"."lsn" IS NULL
+    THEN FALSE
+    ELSE FALSE
+  END;

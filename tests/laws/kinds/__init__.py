@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.laws.kinds import replacing
-from tests.laws.kinds.cdc import CDC, CDC_SOFT
+from tests.laws.kinds.cdc import CDC, CDC_KEY_BEFORE, CDC_SOFT
 from tests.laws.kinds.insert_only import INSERT_ONLY, UNVERSIONED
 from tests.laws.kinds.kind import PARTITIONS, Kind, Model
 from tests.laws.kinds.merge import MERGE
@@ -14,6 +14,7 @@ KINDS: dict[str, Kind] = {
     "insert_only": INSERT_ONLY,
     "insert_only, no version": UNVERSIONED,
     "cdc": CDC,
+    "cdc, key_before": CDC_KEY_BEFORE,
     "cdc, soft": CDC_SOFT,
     "merge": MERGE,
     "merge, update columns": UPDATE_COLUMNS,

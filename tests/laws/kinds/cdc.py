@@ -1,7 +1,8 @@
-"""cdc: a change stream with deletions, ties and keys that change; once for each way of deleting."""
+"""cdc: a change stream with deletions, ties and keys that change; once for each way of writing."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import strategies as st
@@ -27,10 +28,9 @@ _STORY = (
 )
 
 
-def _kind(delete: str) -> Kind:
+def _kind(delete: str, *, before: Mapping[str, str]) -> Kind:
     soft = delete == "soft"
     flag = ", _idem_deleted boolean NOT NULL DEFAULT false" if soft else ""
-    before = {"shop": "old_shop"}
 
     def rows(partition: str) -> st.SearchStrategy[Any]:
         versions = st.none() | st.integers(0, 2)
@@ -51,6 +51,7 @@ def _kind(delete: str) -> Kind:
             "unique_key": ["shop", "sku"],
             "version": ["ver", "seq"],
             "strategy": {"kind": "cdc", "delete": delete, "key_before": before},
+            "on_schema_change": "ignore",
         },
         columns=COLUMNS,
         table_columns=(*TABLE, "_idem_deleted") if soft else TABLE,
@@ -69,4 +70,5 @@ def _kind(delete: str) -> Kind:
     )
 
 
-CDC, CDC_SOFT = _kind("hard"), _kind("soft")
+_BEFORE = {"shop": "old_shop"}
+CDC, CDC_KEY_BEFORE, CDC_SOFT = _kind("hard", before={}), _kind("hard", before=_BEFORE), _kind("soft", before=_BEFORE)

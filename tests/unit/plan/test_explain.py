@@ -11,6 +11,8 @@ from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.table import TableSpec
 from tests.unit.spec.orders import COLUMNS, options, orders
 
+CDC = {"strategy": "cdc", "version": "updated_at"}
+
 
 @pytest.mark.parametrize(
     ("changes", "topic", "said"),
@@ -38,6 +40,13 @@ from tests.unit.spec.orders import COLUMNS, options, orders
         ({}, "key", "order_id: what tells which row is which."),
         ({}, "conflict", "No version: the newest batch of a partition wins;"),
         ({"version": ["a", "b"]}, "conflict", "a, b: the greatest wins, NULL is lowest;"),
+        (CDC, "conflict", "at equal versions a row wins over a deletion"),
+        (CDC, "re-run", "no tombstone either"),
+        (
+            {**CDC, "strategy": {"kind": "cdc", "tombstone_ttl": "30 days", "unchanged_column": "u"}},
+            "conflict",
+            "in any order; for events that leave values out that holds of events in order only",
+        ),
         ({}, "strategy", "merge: Insert new keys, replace rows whose version is older, leave everything else alone."),
         (
             {"strategy": "insert_overwrite", "event_time": "d"},

@@ -123,6 +123,36 @@ PRESETS = "@hourly, @daily, @weekly, @monthly, @yearly, a cron expression or an 
         ({"strategy": "insert_overwrite"}, "partition_by.column", NO_COLUMN),
         ({"strategy": "delete_insert", "unique_key": []}, "strategy.merge_key", NO_GROUP),
         ({"strategy": {"kind": "delete_insert", "merge_key": "x"}}, "strategy.merge_key", TWO_GROUPS),
+        (
+            {"strategy": {"kind": "cdc", "op_colum": "o"}},
+            "strategy.op_colum",
+            "unknown option, did you mean 'op_column'?",
+        ),
+        (
+            {"strategy": {"kind": "cdc", "op_map": {"insret": ["I"]}}},
+            "strategy.op_map.insret",
+            "unknown option, did you mean 'insert'?",
+        ),
+        (
+            {"strategy": {"kind": "cdc", "op_map": {"delete": ["U"]}}, "version": "updated_at"},
+            "strategy.op_map",
+            "code 'U' is listed twice",
+        ),
+        (
+            {"strategy": {"kind": "cdc", "key_before": {"status": "old"}}, "version": "updated_at"},
+            "strategy.key_before.status",
+            "column 'status' is not in unique_key",
+        ),
+        (
+            {"strategy": {"kind": "cdc", "tombstone_ttl": "0 days"}, "version": "updated_at"},
+            "strategy.tombstone_ttl",
+            "must be longer than nothing",
+        ),
+        (
+            {"strategy": "cdc"},
+            "version",
+            "required by strategy 'cdc': which columns order two events of one key?",
+        ),
         ({"incremental_strategy": "merg"}, "strategy", "unknown strategy 'merg', did you mean 'merge'?"),
         # table
         ({"table": ""}, "table", f"'' {ODD_TABLE}"),

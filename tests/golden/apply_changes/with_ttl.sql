@@ -1,0 +1,181 @@
+-- Tombstones that are too old go at the end, so many at once.
+--
+-- action: apply_changes
+-- shape:
+--   columns:
+--     order_id: bigint not null
+--     status: text
+--     lsn: bigint not null
+--   unique_keys: [[order_id]]
+-- unique_key: [order_id]
+-- version: [lsn]
+-- events: {}
+-- ttl: 30 days
+-- winners: idem_winners
+-- differing: idem_differing
+
+SAVEPOINT idem_write;
+
+-- binds: name = enable_hashjoin, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_mergejoin, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
+-- binds: name = enable_material, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
+CREATE TEMPORARY SEQUENCE idem_inserted MINVALUE 0 CACHE 10000;
+
+CREATE TEMPORARY SEQUENCE idem_deleted MINVALUE 0 CACHE 10000;
+
+CREATE TEMPORARY SEQUENCE idem_unchanged MINVALUE 0 CACHE 10000;
+
+CREATE TEMPORARY SEQUENCE idem_stale MINVALUE 0 CACHE 10000;
+
+SELECT
+  NEXTVAL('pg_temp.idem_inserted'),
+  NEXTVAL('pg_temp.idem_deleted'),
+  NEXTVAL('pg_temp.idem_unchanged'),
+  NEXTVAL('pg_temp.idem_stale');
+
+MERGE INTO "public"."orders" AS "t"
+USING "pg_temp"."idem_winners" AS "w"
+ON "t"."order_id" = "w"."order_id"
+WHEN MATCHED AND CASE
+  WHEN "w"."idem_is_delete"
+  THEN CASE
+    WHEN "w"."lsn" > "t"."lsn"
+    THEN NEXTVAL('pg_temp.idem_deleted') > 0
+    WHEN "w"."lsn" < "t"."lsn"
+    THEN NEXTVAL('pg_temp.idem_stale') < 0
+    WHEN "t"."lsn" IS NULL AND NOT "w"."lsn" IS NULL
+    THEN NEXTVAL('pg_temp.idem_deleted') > 0
+    WHEN "w"."lsn" IS NULL AND NOT "t"."lsn" IS NULL
+    THEN NEXTVAL('pg_temp.idem_stale') < 0
+    ELSE NEXTVAL('pg_temp.idem_stale') < 0
+  END
+  ELSE FALSE
+END THEN DELETE
+WHEN MATCHED AND CASE
+  WHEN "w"."idem_is_delete"
+  THEN FALSE
+  ELSE CASE
+    WHEN "w"."lsn" > "t"."lsn"
+    THEN TRUE
+    WHEN "w"."lsn" < "t"."lsn"
+    THEN NEXTVAL('pg_temp.idem_stale') < 0
+    WHEN "t"."lsn" IS NULL AND NOT "w"."lsn" IS NULL
+    THEN TRUE
+    WHEN "w"."lsn" IS NULL AND NOT "t"."lsn" IS NULL
+    THEN NEXTVAL('pg_temp.idem_stale') < 0
+    ELSE CASE
+      WHEN "w"."status" IS NOT DISTINCT FROM "t"."status"
+      THEN NEXTVAL('pg_temp.idem_unchanged') < 0
+      WHEN RECORD_GT(ROW("w"."status"), ROW("t"."status"))
+      THEN TRUE
+      ELSE NEXTVAL('pg_temp.idem_stale') < 0
+    END
+  END
+END THEN UPDATE SET
+  "status" = "w"."status",
+  "lsn" = "w"."lsn"
+WHEN NOT MATCHED AND CASE
+  WHEN EXISTS(
+    SELECT
+      1
+    FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d"
+    WHERE
+      "d"."order_id" = "w"."order_id"
+      AND CASE
+        WHEN "d"."lsn" > "w"."lsn"
+        THEN TRUE
+        WHEN "d"."lsn" < "w"."lsn"
+        THEN FALSE
+        WHEN "w"."lsn" IS NULL AND NOT "d"."lsn" IS NULL
+        THEN TRUE
+        WHEN "d"."lsn" IS NULL AND NOT "w"."lsn" IS NULL
+        THEN FALSE
+        ELSE FALSE
+      END
+  )
+  THEN NEXTVAL('pg_temp.idem_stale') < 0
+  WHEN "w"."idem_is_delete"
+  THEN NEXTVAL('pg_temp.idem_unchanged') < 0
+  ELSE NEXTVAL('pg_temp.idem_inserted') > 0
+END THEN INSERT ("order_id", "status", "lsn") VALUES ("w"."order_id", "w"."status", "w"."lsn");
+
+SELECT
+  CURRVAL('pg_temp.idem_inserted'),
+  CURRVAL('pg_temp.idem_deleted'),
+  CURRVAL('pg_temp.idem_unchanged'),
+  CURRVAL('pg_temp.idem_stale');
+
+DROP SEQUENCE pg_temp.idem_inserted, pg_temp.idem_deleted, pg_temp.idem_unchanged, pg_temp.idem_stale;
+
+INSERT INTO "airflow_idempotent"."tombstones_f6694c59be4ed386" (
+  "order_id",
+  "lsn"
+)
+SELECT
+  "w"."order_id",
+  "w"."lsn"
+FROM "pg_temp"."idem_winners" AS "w"
+WHERE
+  "w"."idem_is_delete"
+  AND NOT EXISTS(
+    SELECT
+      1
+    FROM "public"."orders" AS "t"
+    WHERE
+      "t"."order_id" = "w"."order_id"
+  )
+  AND NOT EXISTS(
+    SELECT
+      1
+    FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d"
+    WHERE
+      "d"."order_id" = "w"."order_id"
+      AND NOT CASE
+        WHEN "w"."lsn" > "d"."lsn"
+        THEN TRUE
+        WHEN "w"."lsn" < "d"."lsn"
+        THEN FALSE
+        WHEN "d"."lsn" IS NULL AND NOT "w"."lsn" IS NULL
+        THEN TRUE
+        WHEN "w"."lsn" IS NULL AND NOT "d"."lsn" IS NULL
+        THEN FALSE
+        ELSE FALSE
+      END
+  ) ON CONFLICT("order_id") DO UPDATE SET "lsn" = "excluded"."lsn", "idem_deleted_at" = CURRENT_TIMESTAMP;
+
+-- binds: name0 = enable_hashjoin, name1 = enable_mergejoin, name2 = enable_material, value0 = on, value1 = on, value2 = on
+SELECT set_config(%(name0)s, %(value0)s, true), set_config(%(name1)s, %(value1)s, true), set_config(%(name2)s, %(value2)s, true);
+
+DELETE FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d" USING   "pg_temp"."idem_winners" AS "w"
+WHERE
+  NOT "w"."idem_is_delete"
+  AND "d"."order_id" = "w"."order_id"
+  AND NOT CASE
+    WHEN "d"."lsn" > "w"."lsn"
+    THEN TRUE
+    WHEN "d"."lsn" < "w"."lsn"
+    THEN FALSE
+    WHEN "w"."lsn" IS NULL AND NOT "d"."lsn" IS NULL
+    THEN TRUE
+    WHEN "d"."lsn" IS NULL AND NOT "w"."lsn" IS NULL
+    THEN FALSE
+    ELSE FALSE
+  END;
+
+-- binds: ttl = 30 days, 0:00:00
+DELETE FROM "airflow_idempotent"."tombstones_f6694c59be4ed386"
+WHERE
+  "ctid" = ANY(
+    ARRAY(SELECT
+      "d"."ctid"
+    FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d"
+    WHERE
+      "d"."idem_deleted_at" < CURRENT_TIMESTAMP - %(ttl)s
+    LIMIT 100000)
+  );
