@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from airflow_idempotent.core.actions import Action, Deduplicate, DeleteMissing, RefuseTies, UpsertRows
@@ -97,7 +97,8 @@ class Merge(Strategy):
         upsert = self._upsert(staged)
         actions: list[Action] = [upsert]
         if self.on_tie == "fail":
-            actions.append(RefuseTies(staged.target, staged.staging, upsert))
+            everywhere = replace(upsert, within=None)  # only the write knows whether all rows lie in one child
+            actions.append(RefuseTies(staged.target, staged.staging, everywhere))
         if self.on_missing == "delete" and staged.partition_column:
             source, by = staged.source, staged.partition_column
             missing = DeleteMissing(staged.target, source, staged.unique_key, by, staged.partition)

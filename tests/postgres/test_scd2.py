@@ -153,6 +153,45 @@ def test_a_batch_must_not_bring_the_columns_that_we_fill(tiers: Warehouse) -> No
     assert "column 'valid_to' is filled by strategy 'scd2'" in refused.value.problems
 
 
+def test_intervals_of_another_type_than_the_version_are_refused(warehouse: Warehouse) -> None:
+    """They could not hold where an interval begins, and would be written again by each re-run."""
+    warehouse.sql("CREATE TABLE tiers (id int, v text, ver timestamptz, valid_from timestamptz, valid_to date)")
+
+    with pytest.raises(SchemaDriftError) as refused:
+        warehouse.load(TIERS, "id,v,ver\n1,a,2025-05-01T08:00Z\n")
+
+    text = "column 'valid_to' is date: strategy 'scd2' fills it with timestamp with time zone"
+    assert text in refused.value.problems
+
+
+def test_columns_that_we_fill_stay_when_all_others_are_synchronised(tiers: Warehouse) -> None:
+    tiers.sql("ALTER TABLE tiers ADD old text")
+    columns = [{"name": "id", "data_type": "int"}, {"name": "v", "data_type": "text"}]
+    columns.append({"name": "ver", "data_type": "int"})
+    words = {"table": "tiers", "unique_key": "id", "version": "ver", "strategy": "scd2", "columns": columns}
+    spec = LoadSpec(**words, on_schema_change="sync_all_columns")
+
+    tiers.load(spec, "id,v,ver\n1,a,1\n1,b,2\n")
+
+    assert rows(tiers) == [(1, "a", 1, 1, 2), (1, "b", 2, 2, None)]
+    assert tiers.sql("SELECT count(*) FROM information_schema.columns WHERE table_name = 'tiers'") == [(5,)]
+
+
+def test_odd_names_and_text_as_version(warehouse: Warehouse) -> None:
+    warehouse.sql('CREATE TABLE "Odd %Tiers" ("the key" text, "w%" text, "Ver""sion" text)')
+    spec = LoadSpec(
+        table='public."Odd %Tiers"',
+        unique_key="the key",
+        version='Ver"sion',
+        strategy={"kind": "scd2", "valid_from": "from %s", "valid_to": "to"},
+    )
+
+    text = 'the key,w%,"Ver""sion"\nk,x,b\nk,y,a\n'
+    assert warehouse.load(spec, text).effects == Effects(inserted=2)
+    assert warehouse.load(spec, text).effects == Effects(unchanged=2)
+    assert warehouse.sql('SELECT "from %s", "to" FROM "Odd %Tiers" ORDER BY 1') == [("a", "b"), ("b", None)]
+
+
 def test_a_version_that_is_there_twice_is_refused(warehouse: Warehouse) -> None:
     warehouse.sql("CREATE TABLE tiers (id int, v text, ver int, valid_from int, valid_to int)")
     warehouse.sql("INSERT INTO tiers VALUES (1, 'a', 1), (1, 'b', 1)")
