@@ -13,10 +13,12 @@ from airflow_idempotent.core.step import Timeouts
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.refusals import LOCK_NOT_AVAILABLE, reason, sqlstate
 from airflow_idempotent.engine.session import Session
+from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import LockTimeoutError
 from airflow_idempotent.sql.statement import Statement
 
 log = logging.getLogger(__name__)
+SAVEPOINT, BACK_TO_SAVEPOINT = Statement("SAVEPOINT idem_alter"), Statement("ROLLBACK TO SAVEPOINT idem_alter")
 T = TypeVar("T")
 LONGEST_PAUSE = 15.0
 LOCK_TIMEOUT = 300.0  # where the server's own is left, which may be endless
@@ -42,6 +44,28 @@ def alter(session: Session, statements: Sequence[Statement]) -> None:
                 raise
 
 
+def alter_in_turns(work: Work, statements: Sequence[Statement]) -> None:
+    """The same at the end of a load, which is not thrown away for a reader: what it did before stays, and waits.
+
+    In the pauses the transaction goes on, and with it the lock that keeps out other loads of the partition, but
+    none that readers or other writers would wait for.
+
+    Raises:
+        LockTimeoutError: somebody was in the way until ``lock_timeout`` was used up.
+    """
+    session = work.session
+
+    def once() -> None:
+        session.execute(SAVEPOINT)
+        try:
+            alter(session, statements)
+        except InTheWay:
+            session.execute(BACK_TO_SAVEPOINT)
+            raise
+
+    Patience(**work.where, timeouts=work.step.timeouts).spent_on(once, Ledger(session).holders_now)
+
+
 @dataclass
 class Patience:
     """How long it may go on to find others in the way: ``lock_timeout``, from the first time on."""
@@ -52,21 +76,23 @@ class Patience:
     pause: float = 1.0
     until: float | None = None
 
-    def spent_on(self, work: Callable[[Session, Ledger], T], session: Session, ledger: Ledger) -> T:
+    def spent_on(self, work: Callable[[], T], holders: Callable[..., tuple[str, ...]]) -> T:
         """Do the work; while somebody is in the way, again, with pauses that double.
 
-        In a pause there is no transaction, so nothing is locked and those who queued behind us go first.
+        In a pause nothing is locked that others want, so those who queued behind us go first.
 
         Raises:
             LockTimeoutError: somebody was in the way all the time; nothing was changed.
         """
         while True:
             try:
-                return work(session, ledger)
+                return work()
             except InTheWay as obstacle:
-                holders = self._holders(ledger)
-                if not self._waits(holders):
-                    raise self._used_up(obstacle, holders) from obstacle.__cause__
+                found: tuple[str, ...] = ()
+                with suppress(Exception):  # who it is is help, not the point
+                    found = holders(self.table, self.partition, readers=True)
+                if not self._waits(found):
+                    raise self._used_up(obstacle, found) from obstacle.__cause__
 
     def _waits(self, holders: tuple[str, ...]) -> bool:
         """Sleep; False when it was long enough."""
@@ -81,11 +107,6 @@ class Patience:
         time.sleep(pause)
         self.pause = min(2 * self.pause, LONGEST_PAUSE)
         return True
-
-    def _holders(self, ledger: Ledger) -> tuple[str, ...]:
-        with suppress(Exception):  # who it is is help, not the point
-            return ledger.holders(self.table, self.partition, readers=True)
-        return ()
 
     def _used_up(self, obstacle: InTheWay, holders: tuple[str, ...]) -> LockTimeoutError:
         return LockTimeoutError(

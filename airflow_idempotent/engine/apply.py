@@ -23,6 +23,7 @@ from airflow_idempotent.core.actions import (
     RebuildIntervals,
     RefuseTies,
     RejectRows,
+    ReplacePartition,
     ReplaceRows,
     RunChecks,
     UpsertRows,
@@ -31,6 +32,7 @@ from airflow_idempotent.core.actions import (
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.verdict import closes_gate
 from airflow_idempotent.engine.altering import alter
+from airflow_idempotent.engine.attaching import replace_partition
 from airflow_idempotent.engine.changing import change, has_tombstones
 from airflow_idempotent.engine.copying import copy_part
 from airflow_idempotent.engine.gate import evaluate
@@ -72,6 +74,8 @@ def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each 
             delete_missing(work, action, compiled())
         case ReplaceRows():
             replace_rows(work, action)
+        case ReplacePartition():
+            replace_partition(work, action)
         case RebuildIntervals():
             rebuild_intervals(work, action)
         case MeasurePartition():

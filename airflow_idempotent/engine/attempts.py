@@ -75,7 +75,7 @@ def look_at(
         patience = Patience(table, partition, timeouts)
         for tries in range(1, TRIES + 1):
             try:
-                return patience.spent_on(work, session, ledger)
+                return patience.spent_on(lambda: work(session, ledger), ledger.holders)
             except Exception as error:
                 if tries < TRIES and (isinstance(error, (TargetChanged, RowsChangedError)) or is_transient(error)):
                     log.info("table=%s partition=%s try=%d, trying again: %s", table, partition, tries, error)

@@ -82,10 +82,14 @@ class Ledger:
 
     def holders(self, table: str, partition: str, *, readers: bool = False) -> tuple[str, ...]:
         """Who holds the table or the partition now, one line per session; with ``readers`` who only reads it, too."""
+        with self._session.transaction():
+            return self.holders_now(table, partition, readers=readers)
+
+    def holders_now(self, table: str, partition: str, *, readers: bool = False) -> tuple[str, ...]:
+        """The same from inside a transaction."""
         name = sql_name(Relation.parse(table))
         binds = {"keys": list(locks_of(table, partition)), "table": name, "readers": readers}
-        with self._session.transaction():
-            rows = self._session.query(Statement(sql.HOLDERS, binds))
+        rows = self._session.query(Statement(sql.HOLDERS, binds))
         return tuple(f"pid {pid} ({name}), {state}, for {seconds} s" for pid, name, state, seconds in rows)
 
     def has_newer_batch(self, step: Step) -> bool:

@@ -35,6 +35,7 @@ from airflow_idempotent.errors.loading import (
 )
 from airflow_idempotent.errors.proofs import LawBrokenError
 from airflow_idempotent.errors.replacing import (
+    AttachError,
     EmptySnapshotError,
     KeyElsewhereError,
     NoChildTableError,
@@ -60,6 +61,7 @@ from airflow_idempotent.errors.streams import UnknownOpError, UnknownValueError
 
 __all__ = [
     "ArgumentsError",
+    "AttachError",
     "BadFileError",
     "BadRowError",
     "BatchDamagedError",

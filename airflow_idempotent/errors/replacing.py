@@ -52,6 +52,29 @@ class RepeatedInBatchError(IdempotentError):
 
 
 @dataclass(eq=False, kw_only=True)
+class AttachError(IdempotentError):
+    """A child table cannot be exchanged for a new one without losing something of it."""
+
+    anchor: ClassVar[str] = "attach"
+    table: str
+    partition: str
+    child: str
+    reasons: tuple[str, ...]
+
+    @property
+    def headline(self) -> str:
+        return f"{self.table} {self.partition}: {self.child} cannot be exchanged for a new table, nothing was changed."
+
+    @property
+    def details(self) -> Sequence[str]:
+        return self.reasons
+
+    @property
+    def next_move(self) -> str:
+        return "Move these from the child to the table, or set strategy.method to 'diff', then clear this task."
+
+
+@dataclass(eq=False, kw_only=True)
 class KeyElsewhereError(IdempotentError):
     """Keys of the batch stand in another partition, which this strategy must leave alone."""
 

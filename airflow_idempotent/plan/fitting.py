@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from airflow_idempotent.core.columns import Column, TableShape
+from airflow_idempotent.core.columns import BATCH_ID, Column, TableShape
 from airflow_idempotent.core.manifest import JsonlFormat, Manifest
 from airflow_idempotent.core.partition import Grain, is_time
 from airflow_idempotent.errors import SchemaDriftError
@@ -105,7 +105,13 @@ def target_problems(spec: LoadSpec, target: TableShape) -> list[str]:
         problems.append(f"column {by!r} is {target[by].data_type}: partitions need a date, timestamp or timestamptz")
     elif by and by in target and target[by].data_type == "date" and spec.grain is Grain.HOUR:
         problems.append(f"column {by!r} is date: it cannot tell the hours of a day apart")
-    return problems
+    own = spec.strategy.own_columns({item.name: item for item in target.columns}, spec.version)
+    return problems + [
+        f"column {item.name!r} is {found.data_type}: strategy {spec.strategy.kind!r} fills it with {item.data_type}"
+        for item in own
+        for found in target.columns
+        if found.name == item.name != BATCH_ID and found.data_type != item.data_type
+    ]
 
 
 def the_target_has(target: TableShape) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ def rerun(spec: TableSpec) -> str:
         again = "The query always runs again, and only rows that differ are written: none when its inputs are the same"
         return f"{again} (0 inserted, updated, deleted). Other partitions and keys are left alone."
     again = "The same source gives the same batch, and loading it again writes nothing (0 inserted, updated, deleted)"
-    return f"{again}. {spec.strategy.older}"
+    return f"{again}. {spec.strategy.said_of_older}"
 
 
 def misplaced(spec: TableSpec) -> str:

@@ -9,12 +9,14 @@ from airflow_idempotent.sql.statement import Statement, statement, table
 
 _COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
-       a.attgenerated = '' AND a.attidentity <> 'a', coalesce(l.collisdeterministic, true), c.relkind = 'p',
+       a.attgenerated = '' AND a.attidentity <> 'a', coalesce(l.collisdeterministic, true),
+       CASE y.typtype WHEN 'd' THEN format_type(y.typbasetype, y.typtypmod) ELSE '' END, c.relkind = 'p',
        EXISTS (SELECT FROM pg_catalog.pg_trigger g  -- 1: for each row, 2: before
                WHERE g.tgrelid = c.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & 3 = 3)
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+JOIN pg_catalog.pg_type y ON y.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation
 WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND c.relkind IN ('r', 'p')
   AND a.attnum > 0 AND NOT a.attisdropped

@@ -27,6 +27,7 @@ from airflow_idempotent.core.actions import (
     RebuildIntervals,
     RefuseTies,
     RejectRows,
+    ReplacePartition,
     ReplaceRows,
     ResolveChanges,
     RunChecks,
@@ -37,6 +38,7 @@ from airflow_idempotent.core.actions.changes import ChangeAction
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.manifest import copied_as
 from airflow_idempotent.sql import (
+    attach,
     changes,
     checks,
     create,
@@ -92,6 +94,8 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return missing.delete_missing(action, target)
         case ReplaceRows():
             return replace.replace_rows(action, target).statements
+        case ReplacePartition():
+            return attach.replace_partition(action, target)
         case RebuildIntervals():
             return history.rebuild_intervals(action, target).statements
         case MeasurePartition():

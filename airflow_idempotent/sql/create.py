@@ -17,7 +17,7 @@ from airflow_idempotent.sql.dialects.postgres import AttachPartition
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table
 
 # Readers queue behind an ALTER TABLE that waits: it must not wait for long, nor longer than lock_timeout says.
-_SHORT_WAIT = Statement(
+SHORT_WAIT = Statement(
     "SELECT set_config('lock_timeout', least(nullif(setting::int, 0), 2000) || 'ms', true) "
     "FROM pg_catalog.pg_settings WHERE name = 'lock_timeout'"
 )
@@ -52,7 +52,7 @@ def create_target(action: CreateTarget) -> tuple[Statement, ...]:
 def add_columns(action: AddColumns) -> tuple[Statement, ...]:
     """ALTER TABLE ADD COLUMN IF NOT EXISTS, one statement each."""
     defaults = dict(action.defaults)
-    found = [_SHORT_WAIT]
+    found = [SHORT_WAIT]
     for item in action.columns:
         constraints: list[exp.Expr] = []
         if item.name in defaults:
@@ -69,13 +69,13 @@ def add_columns(action: AddColumns) -> tuple[Statement, ...]:
 def drop_columns(action: DropColumns) -> tuple[Statement, ...]:
     """ALTER TABLE DROP COLUMN IF EXISTS, one statement each."""
     dropped = (exp.Drop(tables=[column(name)], kind="COLUMN", exists=True) for name in action.columns)
-    return (_SHORT_WAIT, *(_alter(action.target, item) for item in dropped))
+    return (SHORT_WAIT, *(_alter(action.target, item) for item in dropped))
 
 
 def widen_columns(action: WidenColumns) -> tuple[Statement, ...]:
     """ALTER TABLE ALTER COLUMN TYPE, one statement each."""
     changed = (exp.AlterColumn(this=column(item.name), dtype=data_type(item.new)) for item in action.columns)
-    return (_SHORT_WAIT, *(_alter(action.target, item) for item in changed))
+    return (SHORT_WAIT, *(_alter(action.target, item) for item in changed))
 
 
 def _alter(target: Relation, change: exp.Expr) -> Statement:
@@ -108,7 +108,7 @@ def ensure_child(action: EnsureChild) -> tuple[Statement, ...]:
         properties=exp.Properties(expressions=[fill]) if action.fillfactor < 100 else None,
     )
     attach = AttachPartition(this=table(action.target), child=table(action.child), start=bounds[0], end=bounds[1])
-    return statement(create), _SHORT_WAIT, statement(attach)
+    return statement(create), SHORT_WAIT, statement(attach)
 
 
 def child_of(action: EnsureChild) -> Statement:

@@ -14,10 +14,13 @@ from airflow_idempotent.sql.difference import Difference
 from airflow_idempotent.sql.order import greater_content, is_exact, payload, same_content
 from airflow_idempotent.sql.places import CHILD, DIFFERENCE, EFFECT, NEW, OLD, WRITER
 from airflow_idempotent.sql.replace import BY_PLACE, joined_by_place, lies
-from airflow_idempotent.sql.statement import Statement, column, quoted, statement, table, temporary
+from airflow_idempotent.sql.statement import Statement, column, quoted, setting, statement, table, temporary
 
 SINCE, UNTIL, MOVED = "idem_since", "idem_until", "idem_moved"
 """Where the interval of a row begins and ends, and whether the table says otherwise."""
+
+# The batch lies in the order of its keys, and the window wants that order: no hash table, by measurement.
+_BY_ORDER, _BY_PLAN = (setting("enable_hashjoin", value) for value in ("off", "on"))
 
 
 def rebuild_intervals(action: RebuildIntervals, target: TableShape) -> Difference:
@@ -26,7 +29,7 @@ def rebuild_intervals(action: RebuildIntervals, target: TableShape) -> Differenc
     find = statement(temporary(DIFFERENCE, _differing(action, target)))
     by_place = () if target.partitioned else BY_PLACE
     write = (("updated", _update(action, target)), ("inserted", _insert(action)))
-    return Difference((analyze, find, *by_place), _count(action), write, counted=True)
+    return Difference((analyze, _BY_ORDER, find, _BY_PLAN, *by_place), _count(action), write, counted=True)
 
 
 def _differing(action: RebuildIntervals, target: TableShape) -> exp.Select:

@@ -22,6 +22,14 @@ class InsertOnly(Strategy):
     kind: Literal["insert_only"] = "insert_only"
     needs: ClassVar = {"unique_key": "which columns tell which row is which?"}
 
+    older: ClassVar[str] = "An older batch is like any other: its order of loading does not matter with a version."
+
+    def winner(self, version: tuple[str, ...]) -> str:
+        if not version:
+            return "The batch that brings a key first; inside a batch, the smallest content. It is never replaced."
+        ties = "equal ones are decided by the smallest content, so that the order of loading never matters"
+        return f"{', '.join(version)}: the smallest wins, NULL is lowest; {ties}."
+
     def prepare(self, staged: Staged) -> tuple[Action, ...]:
         """Before the gate: the smallest row of each key."""
         names = (staged.columns, staged.unique_key, staged.version)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from airflow_idempotent.core.actions import Action, Deduplicate, DeleteMissing, RefuseTies, UpsertRows
@@ -49,6 +49,30 @@ class Merge(Strategy):
         return self.on_missing == "delete"
 
     @property
+    def said_of_older(self) -> str:
+        if self.on_missing == "keep":
+            return self.older
+        return "An older batch writes nothing: its rows are stale. Other partitions are left alone."
+
+    def winner(self, version: tuple[str, ...]) -> str:
+        said = []
+        if self.on_tie == "fail":
+            said.append(
+                f"{', '.join(version)}: the greatest wins, NULL is lowest; two rows of one version are refused."
+            )
+        if self.merge_update_columns:
+            also = f" and {', '.join(version)}" if version else ""
+            said.append(f"A row that is there takes {', '.join(self.merge_update_columns)}{also} only.")
+        if self.merge_exclude_columns:
+            said.append(f"A row that is there keeps its {', '.join(self.merge_exclude_columns)}.")
+        if self.on_missing == "delete":
+            said.append("Rows of the partition whose key its newest batch lacks are deleted.")
+        if said and self.on_tie == "content":
+            order = f"{', '.join(version)}: the greatest wins, NULL is lowest" if version else "The newest batch wins"
+            said.insert(0, f"{order}; ties are decided by the row's content.")
+        return " ".join(said)
+
+    @property
     def target_columns_used(self) -> Mapping[str, str]:
         given = {name: getattr(self, name) for name in ("merge_update_columns", "merge_exclude_columns")}
         return {f"{option}.{n}": name for option, names in given.items() for n, name in enumerate(names)}
@@ -73,7 +97,8 @@ class Merge(Strategy):
         upsert = self._upsert(staged)
         actions: list[Action] = [upsert]
         if self.on_tie == "fail":
-            actions.append(RefuseTies(staged.target, staged.staging, upsert))
+            everywhere = replace(upsert, within=None)  # only the write knows whether all rows lie in one child
+            actions.append(RefuseTies(staged.target, staged.staging, everywhere))
         if self.on_missing == "delete" and staged.partition_column:
             source, by = staged.source, staged.partition_column
             missing = DeleteMissing(staged.target, source, staged.unique_key, by, staged.partition)

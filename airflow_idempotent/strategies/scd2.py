@@ -34,6 +34,15 @@ class Scd2(Strategy):
     always_deduplicates: ClassVar[bool] = True
     writes_anywhere: ClassVar[bool] = True
 
+    older: ClassVar[str] = (
+        "An older batch is like any other: it adds the versions that are missing. Other keys are left alone."
+    )
+    late: ClassVar[str] = "a late version splits the interval it falls into"
+
+    def winner(self, version: tuple[str, ...]) -> str:
+        axis = ", ".join(version)
+        return f"None: every {axis} of a key stays, each until the next; of two rows of one, the greater content stays."
+
     def problems(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         if len(version) > 1:
             yield "version", "strategy 'scd2' takes one column: it is the time axis of the history"

@@ -53,6 +53,11 @@ class Strategy:
         return self.refuses_outside
 
     @property
+    def said_of_older(self) -> str:
+        """``older``, unless its options say otherwise."""
+        return self.older
+
+    @property
     def orders_within_batch(self) -> bool:
         """Whether the last columns of the version may be in the batch alone."""
         return False

@@ -118,8 +118,10 @@ def _source(spec: LoadSpec, batch: Batch, known: Sequence[str], file: Path) -> F
     """Files as they are; rows as a CSV file, an empty batch as a file with a header only."""
     if batch.rows is None:
         source = spec.source if isinstance(spec, TableSpec) else None
-        form = source.csv.value() if isinstance(source, Files) else CsvFormat()
-        return FilesInput(batch.files, ", ".join(map(str, batch.files)), form)
+        shown = ", ".join(map(str, batch.files))
+        if isinstance(source, Files):
+            return FilesInput(batch.files, shown, source.value(), source.file_columns(spec.column_names))
+        return FilesInput(batch.files, shown, CsvFormat())
     if not (columns := batch.columns or known):
         return FilesInput((), "no rows")
     text = CsvText(CsvFormat())

@@ -73,7 +73,7 @@ def promise(spec: LoadSpec) -> str:
 
 def _ordered(spec: LoadSpec) -> bool:
     """Whether a column says which of two rows is newer."""
-    return bool(spec.version or getattr(spec.strategy, "commit_version", ()))
+    return bool(spec.version)
 
 
 def _keyed(names: Sequence[str], key: Sequence[str], rows: Iterable[Texts]) -> Keyed:

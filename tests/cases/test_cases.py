@@ -80,7 +80,7 @@ def test_a_case_that_does_not_hold_fails(before: str, after: str, reason: str, d
     ("before", "after", "reason"),
     [
         ("op: stage_merge", "op: teleport", "operation 'teleport'"),
-        ("mode: merge", "mode: cdc", "strategy cdc: issue 3"),
+        ("mode: merge", "mode: guess", "strategy guess"),
         ("keys: [id]", "keys: [id], colour: red", "stage_merge: colour"),
         ("keys: [id]", "keys: [id], fault: the sky falls", "fault 'the sky falls'"),
         ("keys: [id]", "keys: [id], partition: {column: d, start: 2024-01-01, end: 2024-01-03}", "is not one hour"),

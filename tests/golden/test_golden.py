@@ -20,6 +20,7 @@ from airflow_idempotent.core.actions import (
     EnsureTombstones,
     KeepUnchanged,
     RejectRows,
+    ReplacePartition,
     ResolveChanges,
 )
 from airflow_idempotent.core.manifest import copied_as
@@ -83,12 +84,13 @@ def prepare(page: Page, session: Session) -> None:
     if CreateTarget in kinds:
         return
     session.execute(Statement(f'CREATE SCHEMA IF NOT EXISTS "{page.relation.schema}"'))
-    by = next((action.column.name for action in page.actions if isinstance(action, EnsureChild)), None)
+    by = next((column_of(action) for action in page.actions if isinstance(action, CUTTING)), None)
     for made in compile_action(CreateTarget(page.relation, page.shape.columns, (), partition_column=by), page.shape):
         session.execute(made)
     for key in page.shape.unique_keys:
         columns = ", ".join(quoted(name) for name in sorted(key))
         session.execute(Statement(f"CREATE UNIQUE INDEX ON {target(page)} ({columns})"))
+    make_children(page, session)
     if CreateStaging in kinds:
         return
     columns = page.shape.names
@@ -110,6 +112,23 @@ def prepare(page: Page, session: Session) -> None:
     elif not kinds & {Deduplicate, ResolveChanges}:
         winners = Deduplicate(STAGING, WINNERS, columns, columns[:1])
         session.execute(compile_action(winners, page.shape)[0])
+
+
+CUTTING = (EnsureChild, ReplacePartition)
+"""Actions on a table PARTITION BY RANGE."""
+
+
+def column_of(action: EnsureChild | ReplacePartition) -> str:
+    return action.column.name if isinstance(action, EnsureChild) else action.column
+
+
+def make_children(page: Page, session: Session) -> None:
+    """The children that are exchanged for others."""
+    for action in page.actions:
+        if isinstance(action, ReplacePartition):
+            child = EnsureChild(page.relation, page.shape[action.column], action.partition)
+            for made in compile_action(child, page.shape):
+                session.execute(made)
 
 
 def run(session: Session, sent: Statement, page: Page) -> Any:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import date, timedelta
 from random import Random
 from threading import Barrier
 from typing import Any
@@ -22,7 +23,7 @@ from tests.pooling import PGBOUNCER, Pool, pgbouncer
 from tests.postgres_fixtures import DRIVERS, Connect, opening
 from tests.tried import TRIED, Tried, every_strategy
 
-DAYS = [f"2025-05-{day:02d}" for day in range(1, 32)] + [f"2025-06-{day:02d}" for day in range(1, 31)]
+DAYS = [str(date(2025, 5, 1) + timedelta(days=number)) for number in range(200)]
 ROUNDS = int(os.environ.get("AIRFLOW_IDEMPOTENT_OVERLAP_ROUNDS", "5"))
 DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from airflow_idempotent.errors import ConstraintError
+from airflow_idempotent.errors import ConstraintError, PrecisionError
 from airflow_idempotent.strategies import STRATEGIES
 from tests.faults import Watched
 from tests.loading import DAY, Warehouse
@@ -134,6 +134,24 @@ def test_keys_that_the_type_holds_for_equal_are_one_key(warehouse: Warehouse, na
     assert warehouse.load(spec, second, revision=2).effects.touched == 0
     assert warehouse.physical("t") == before
     assert warehouse.sql("SELECT count(DISTINCT id), count(*) FROM t") == [(2, 4 if name == "scd2" else 2)]
+
+
+@every_strategy
+@pytest.mark.parametrize("kind", ["numeric(8,2)", "money2"])
+def test_digits_that_the_column_would_not_keep_are_refused(warehouse: Warehouse, name: str, kind: str) -> None:
+    tried = TRIED[name]
+    warehouse.sql("CREATE DOMAIN money2 AS numeric(8,2) CHECK (value > 0)")
+    warehouse.sql(tried.ddl(f"v {kind}"))
+
+    with pytest.raises(PrecisionError):
+        warehouse.load(tried.spec(), tried.batch((1, 1, "1.005")))
+
+    batch = tried.batch((1, 1, "1.50"), (2, 1, "2"))
+    assert warehouse.load(tried.spec(), batch).effects.inserted == 2
+    assert warehouse.load(tried.spec(), batch).effects.touched == 0
+    if kind == "money2":
+        with pytest.raises(ConstraintError, match="money2_check"):
+            warehouse.load(tried.spec(), tried.batch((1, 2, "1"), (2, 2, "-1"), (3, 1, "-1")), revision=2)
 
 
 KEYS = [

@@ -14,6 +14,7 @@ import pytest
 from airflow_idempotent.core.step import Effects, Receipt
 from airflow_idempotent.errors import LockTimeoutError, StatementTimeoutError
 from airflow_idempotent.spec.load import LoadSpec
+from airflow_idempotent.strategies import InsertOverwrite
 from tests.loading import Warehouse
 from tests.postgres_fixtures import Connect
 
@@ -157,6 +158,32 @@ def test_readers_of_other_partitions_are_in_nobodys_way(warehouse: Warehouse) ->
         warehouse.load(BY_DAY, "id,d\n1,2025-05-02\n", partition="2025-05-02")
 
     assert time.monotonic() - begun < 1.5
+
+
+def test_a_reader_does_not_throw_away_a_load_that_exchanges_a_child(
+    warehouse: Warehouse, caplog: pytest.LogCaptureFixture
+) -> None:
+    exchanging = BY_DAY.model_copy(update={"strategy": InsertOverwrite(method="attach")})
+    warehouse.sql("CREATE TABLE orders (id int, d date, PRIMARY KEY (id, d)) PARTITION BY RANGE (d)")
+    warehouse.load(exchanging, "id,d\n1,2025-05-01\n")
+
+    with (
+        caplog.at_level(logging.INFO),
+        reading(warehouse) as reader,
+        loading(warehouse, exchanging, "id,d\n2,2025-05-01\n", revision=2) as load,
+    ):
+        time.sleep(2.5)
+        assert not load.done()
+        begun = time.monotonic()
+        warehouse.sql("SELECT * FROM orders")
+        assert time.monotonic() - begun < 2.5
+        reader.execute("ROLLBACK")
+        assert load.result().effects == Effects(inserted=1, deleted=1)
+
+    messages = [record.message for record in caplog.records]
+    assert sum("staged table=" in message for message in messages) == 1
+    assert any("in the way: pid" in message and "a long report" in message for message in messages)
+    assert warehouse.sql("SELECT id FROM orders") == [(2,)]
 
 
 # --- statement_timeout -----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import yaml
 from airflow_idempotent.spec.loader import load_mapping
 
 ROOT = Path(__file__).parents[2]
-KINDS = ("append", "delete_insert", "insert_overwrite", "snapshot")
+KINDS = ("append", "delete_insert", "insert_only", "insert_overwrite", "merge", "scd2", "snapshot")
 
 
 def blocks(kind: str, language: str) -> list[str]:
@@ -33,3 +33,10 @@ def test_the_sql_of_a_page_is_on_a_golden_page(kind: str) -> None:
     for shown in blocks(kind, "sql"):
         assert shown.rstrip("\n") in golden
     assert blocks(kind, "sql")
+
+
+def test_the_page_of_exchanged_partitions_shows_a_spec_that_exchanges_them() -> None:
+    [spec] = blocks("attach", "yaml")
+    strategy = load_mapping(yaml.safe_load(spec), name="attach.yaml").strategy
+
+    assert (strategy.kind, getattr(strategy, "method", "")) == ("insert_overwrite", "attach")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_idempotent.core.actions.attaching import ReplacePartition
 from airflow_idempotent.core.actions.changes import (
     ApplyChanges,
     EnsureTombstones,
@@ -49,6 +50,7 @@ Action = (
     | KeepUnchanged
     | ApplyChanges
     | RebuildIntervals
+    | ReplacePartition
     | UpsertRows
     | RefuseTies
     | DeleteMissing
@@ -57,7 +59,7 @@ Action = (
 )
 
 # Writes to which an older batch must have something less to say than a newer one.
-Superseding = UpsertRows | RefuseTies | DeleteMissing | ReplaceRows
+Superseding = UpsertRows | RefuseTies | DeleteMissing | ReplaceRows | ReplacePartition
 
 __all__ = [
     "Action",
@@ -80,6 +82,7 @@ __all__ = [
     "RebuildIntervals",
     "RefuseTies",
     "RejectRows",
+    "ReplacePartition",
     "ReplaceRows",
     "ResolveChanges",
     "RunChecks",

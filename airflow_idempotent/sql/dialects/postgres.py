@@ -20,6 +20,12 @@ class AttachPartition(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "child": True, "start": True, "end": True}
 
 
+class DetachPartition(exp.Expression):
+    """``ALTER TABLE this DETACH PARTITION child``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "child": True}
+
+
 class LockTable(exp.Expression):
     """``LOCK TABLE this IN mode MODE``."""
 
@@ -43,6 +49,10 @@ def _verbatim(self: Any, node: Verbatim) -> str:
     return text.replace("\n", self.SENTINEL_LINE_BREAK) if self.pretty else f"\n{text}"
 
 
+def _detach(self: Any, node: DetachPartition) -> str:
+    return f"ALTER TABLE {self.sql(node, 'this')} DETACH PARTITION {self.sql(node, 'child')}"
+
+
 class Warehouse(Postgres):
     """The dialect every statement of ours is written in."""
 
@@ -50,6 +60,7 @@ class Warehouse(Postgres):
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **Postgres.Generator.TRANSFORMS,
             AttachPartition: _attach,
+            DetachPartition: _detach,
             LockTable: lambda self, node: f"LOCK TABLE {self.sql(node, 'this')} IN {node.args['mode']} MODE",
             OnCommitDrop: lambda self, node: "ON COMMIT DROP",
             Verbatim: _verbatim,

@@ -19,6 +19,9 @@
 
 ANALYZE "pg_temp"."idem_winners";
 
+-- binds: name = enable_hashjoin, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
 CREATE TEMPORARY TABLE "idem_difference"
 ON COMMIT DROP AS
 SELECT
@@ -107,6 +110,9 @@ WHERE
 ORDER BY
   "r"."idem_old",
   "r"."idem_new";
+
+-- binds: name = enable_hashjoin, value = on
+SELECT set_config(%(name)s, %(value)s, true);
 
 -- binds: name = enable_hashjoin, value = off
 SELECT set_config(%(name)s, %(value)s, true);

@@ -26,6 +26,9 @@ ORDER BY
 
 ANALYZE "pg_temp"."idem_winners";
 
+-- binds: name = enable_hashjoin, value = off
+SELECT set_config(%(name)s, %(value)s, true);
+
 CREATE TEMPORARY TABLE "idem_difference"
 ON COMMIT DROP AS
 SELECT
@@ -105,6 +108,9 @@ WHERE
 ORDER BY
   "r"."idem_old",
   "r"."idem_new";
+
+-- binds: name = enable_hashjoin, value = on
+SELECT set_config(%(name)s, %(value)s, true);
 
 -- binds: name = enable_hashjoin, value = off
 SELECT set_config(%(name)s, %(value)s, true);

@@ -21,6 +21,7 @@ KINDS: dict[str, Kind] = {
     "merge, on missing delete": ON_MISSING_DELETE,
     "scd2": SCD2,
     "scd2, is_current": SCD2_CURRENT,
+    "insert_overwrite, attach": replacing.INSERT_OVERWRITE_ATTACH,
     "append": replacing.APPEND,
     "append, unique_key": replacing.APPEND_BY_KEY,
     "delete_insert": replacing.DELETE_INSERT,

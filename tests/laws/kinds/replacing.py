@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
@@ -65,6 +66,21 @@ INSERT_OVERWRITE_BY_KEY = Kind(
     rows=rows_with_keys_of,
     model=lambda: Scoped(COLUMNS, ("id",), ("ver",)),
     story=STORY,
+)
+INSERT_OVERWRITE_ATTACH = replace(
+    INSERT_OVERWRITE_BY_KEY,
+    words=INSERT_OVERWRITE_BY_KEY.words
+    | {"strategy": {"kind": "insert_overwrite", "method": "attach"}, "unique_key": ["id", "d"]},
+    layouts={
+        "by days": _BODY.format(", PRIMARY KEY (id, d)") + " PARTITION BY RANGE (d)",
+        "no index": _BODY.format("") + " PARTITION BY RANGE (d)",
+    },
+    children=tuple(
+        f"CREATE TABLE {{0}}_{number} PARTITION OF {{0}} FOR VALUES FROM ('{day}') TO (date '{day}' + 1)"
+        for number, day in enumerate(PARTITIONS)
+    ),
+    model=lambda: Scoped(COLUMNS, ("id", "d"), ("ver",)),
+    keeps_places=False,  # the whole child is another one
 )
 APPEND = Kind(
     words={"strategy": "append"},

@@ -22,6 +22,7 @@ DATABASE |= {"SourceQueryError", "StatementTimeoutError", "UnreachableError"}
 USAGE = {"ArgumentsError", "DuplicateTableError", "NoPartitionError", "OutOfRangeError", "ParamsError", "RangeError"}
 USAGE |= {"SpecError", "TargetMissingError", "UsageError"}
 FINDINGS = {
+    "AttachError",
     "BadFileError",
     "BadRowError",
     "BatchDamagedError",

@@ -56,6 +56,63 @@ PRESETS = "@hourly, @daily, @weekly, @monthly, @yearly, a cron expression or an 
         ({"strategy": {"kind": "marge"}}, "strategy", "unknown strategy 'marge', did you mean 'merge'?"),
         ({"strategy": "upsert"}, "strategy", "unknown strategy 'upsert'"),
         ({"strategy": {"kind": "merge", "verson": "a"}}, "strategy.verson", "unknown option"),
+        (
+            {"strategy": {"kind": "merge", "merge_updte_columns": ["a"]}},
+            "strategy.merge_updte_columns",
+            "unknown option, did you mean 'merge_update_columns'?",
+        ),
+        ({"strategy": {"kind": "merge", "on_tie": "x"}}, "strategy.on_tie", "Input should be 'content' or 'fail'"),
+        (
+            {"strategy": {"kind": "merge", "merge_update_columns": ["a"], "merge_exclude_columns": ["b"]}},
+            "strategy.merge_exclude_columns",
+            "goes without 'merge_update_columns' only: keep one of them",
+        ),
+        (
+            {"columns": COLUMNS, "strategy": {"kind": "merge", "merge_exclude_columns": ["amont"]}},
+            "strategy.merge_exclude_columns.0",
+            "column 'amont' is not in 'columns', did you mean 'amount'?",
+        ),
+        (
+            {"unique_key": "a", "strategy": {"kind": "merge", "merge_update_columns": ["a"]}},
+            "strategy.merge_update_columns",
+            "column 'a' is in the unique_key: a key is never updated",
+        ),
+        (
+            {"version": "a", "strategy": {"kind": "merge", "merge_exclude_columns": ["a"]}},
+            "strategy.merge_exclude_columns",
+            "column 'a' is in version: always updated, or the same row would win again and again",
+        ),
+        (
+            {"version": LEFT_OUT, "strategy": {"kind": "merge", "on_tie": "fail"}},
+            "version",
+            "required by strategy 'merge': which columns order two rows of one key, for 'on_tie: fail'?",
+        ),
+        (
+            {"strategy": {"kind": "merge", "on_missing": "delete"}},
+            "partition_by.column",
+            "required by strategy 'merge': which column says what partition a row belongs to, "
+            "for 'on_missing: delete'?",
+        ),
+        (
+            {"version": ["a", "b"], "strategy": "scd2"},
+            "version",
+            "strategy 'scd2' takes one column: it is the time axis of the history",
+        ),
+        (
+            {"unique_key": ["a", "b"], "version": "b", "strategy": "scd2"},
+            "unique_key",
+            "column 'b' is the version: every row would be a key with one version",
+        ),
+        (
+            {"version": "b", "strategy": {"kind": "scd2", "valid_from": "b"}},
+            "strategy.valid_from",
+            "column 'b' is 'version' already: it needs one of its own",
+        ),
+        (
+            {"columns": COLUMNS, "version": "updated_at", "strategy": {"kind": "scd2", "valid_to": "amount"}},
+            "columns",
+            "column 'amount' is filled by strategy 'scd2': take it out",
+        ),
         ({"strategy": {"on_missing": "keep"}}, "strategy.kind", f"required: {KINDS}"),
         (
             {"strategy": {"kind": "snapshot", "alow_empty": True}},
