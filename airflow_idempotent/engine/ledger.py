@@ -48,7 +48,8 @@ class Ledger:
         with self._session.transaction():
             if self.version() >= ledger_schema.SCHEMA_VERSION:
                 return
-            self._session.query(Statement(sql.LOCK, {"key": lock_key(_INSTALL_LOCK)}))
+            with self._session.waiting():
+                self._session.query(Statement(sql.LOCK, {"key": lock_key(_INSTALL_LOCK)}))
             for version, upgrade in enumerate(ledger_schema.UPGRADES, start=1):
                 if self.version() < version:
                     self._session.execute(Statement(upgrade))
