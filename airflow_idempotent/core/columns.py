@@ -21,7 +21,8 @@ class Column:
     """One column. ``data_type`` is PostgreSQL's own spelling (``format_type``), e.g. ``numeric(12,2)``.
 
     ``writable`` is false for generated columns and identities that are always generated;
-    ``deterministic`` for text whose collation takes different bytes for equal.
+    ``deterministic`` for text whose collation takes different bytes for equal; ``domain_of`` the type that a domain
+    is made from.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Column:
     nullable: bool = True
     writable: bool = True
     deterministic: bool = True
+    domain_of: str = ""
 
     @property
     def base_type(self) -> str:
@@ -46,7 +48,9 @@ class Column:
         return Decimal(10) ** (int(found[1]) - int(found[2] or 0)) if (found := self._digits()) else None
 
     def _digits(self) -> re.Match[str] | None:
-        return re.fullmatch(r"(?:numeric|decimal)\s*\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\)", self.data_type, re.IGNORECASE)
+        return re.fullmatch(
+            r"(?:numeric|decimal)\s*\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\)", self.domain_of or self.data_type, re.IGNORECASE
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from airflow_idempotent.core.actions import (
 )
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.verdict import closes_gate
+from airflow_idempotent.engine.altering import alter
 from airflow_idempotent.engine.attaching import replace_partition
 from airflow_idempotent.engine.changing import change, has_tombstones
 from airflow_idempotent.engine.copying import copy_part
@@ -86,6 +87,8 @@ def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each 
             pass
         case CreateTarget() if _found(work, action.target)[0]:  # CREATE SCHEMA would ask for a right first
             work.session.execute(compiled()[-1])
+        case AddColumns() | DropColumns() | WidenColumns() | EnsureChild():
+            alter(work.session, compiled())
         case _:
             for statement in compiled():
                 work.session.execute(statement)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from airflow_idempotent.core.actions import ReplacePartition
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Effects
+from airflow_idempotent.engine.altering import alter_in_turns
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import AttachError, NoChildTableError
 from airflow_idempotent.sql.attach import build_aside, child_for, exchange, fill_aside, losses
@@ -17,6 +18,7 @@ def replace_partition(work: Work, action: ReplacePartition) -> None:
 
     Raises:
         AttachError: something of the table or the child would be lost, or not heard of.
+        LockTimeoutError: somebody read the table all the time.
         NoChildTableError: no child is of exactly this partition.
     """
     [(rows,)] = work.session.query(count_rows(action.source))
@@ -34,8 +36,7 @@ def replace_partition(work: Work, action: ReplacePartition) -> None:
     if lost:
         raise _refused(work, child, *(str(line) for (line,) in lost))
     work.session.execute(fill_aside(action, child))
-    for statement in exchange(action, target, child):
-        work.session.execute(statement)
+    alter_in_turns(work, exchange(action, target, child))
 
 
 def _child(work: Work, action: ReplacePartition) -> tuple[Relation, list[str]]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from airflow_idempotent.core.step import Attempt, Timeouts
+from airflow_idempotent.engine.altering import Patience
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.refusals import is_driver_error, is_transient, reason, refusal
 from airflow_idempotent.engine.session import Session
@@ -39,7 +40,8 @@ def attempt_at(
     """Do the work on a new connection, which is closed whatever happens; the ledger is there for it.
 
     Deadlocks, serialization failures and a table altered meanwhile are tried again, with pauses of
-    0.1 to 1.6 seconds; the whole transaction runs again, which is harmless by law. ``refused`` is
+    0.1 to 1.6 seconds; the whole transaction runs again, which is harmless by law. Where the table is to
+    be altered and somebody is in the way, that goes on until ``lock_timeout`` is used up. ``refused`` is
     told of an error that no retry can mend, to write it down.
 
     Raises:
@@ -70,9 +72,10 @@ def look_at(
     with closing(_connected(connect, table, partition)) as connection:
         session = Session(connection, timeouts=timeouts, application_name=session_name(attempt, table, partition))
         ledger = Ledger(session, attempt)
+        patience = Patience(table, partition, timeouts)
         for tries in range(1, TRIES + 1):
             try:
-                return work(session, ledger)
+                return patience.spent_on(lambda: work(session, ledger), ledger.holders)
             except Exception as error:
                 if tries < TRIES and (isinstance(error, (TargetChanged, RowsChangedError)) or is_transient(error)):
                     log.info("table=%s partition=%s try=%d, trying again: %s", table, partition, tries, error)

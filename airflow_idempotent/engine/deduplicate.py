@@ -146,6 +146,7 @@ def remove_chunk(
     for that, readers never do. A range without duplicates stays as it is, and nobody waits.
     """
     with session.transaction():
+        session.clear_leftovers()
         if not session.execute(sql.find_repeated(_shape(order, session), order.unique_key, span)):
             return 0
         session.execute(sql.ANALYZE_REPEATED)

@@ -65,23 +65,31 @@ class Ledger:
         Table before partition, in every step, so that two runs cannot wait for each other.
         """
         table, partition = locks_of(step.table, step.partition.key)
-        self._session.query(Statement(sql.LOCK if step.exclusive else sql.LOCK_SHARED, {"key": table}))
-        self._session.query(Statement(sql.LOCK, {"key": partition}))
+        with self._session.waiting():
+            self._session.query(Statement(sql.LOCK if step.exclusive else sql.LOCK_SHARED, {"key": table}))
+            self._session.query(Statement(sql.LOCK, {"key": partition}))
 
     def lock_table(self, table: str) -> None:
         """Keep all loads of the table out until the transaction ends."""
-        self._session.query(Statement(sql.LOCK, {"key": locks_of(table, "")[0]}))
+        with self._session.waiting():
+            self._session.query(Statement(sql.LOCK, {"key": locks_of(table, "")[0]}))
 
     def lock_preparation(self, step: Step) -> None:
         """Keep others from making the table's tables until the transaction ends; loads of it go on."""
-        self._session.query(Statement(sql.LOCK_SHARED, {"key": locks_of(step.table, step.partition.key)[0]}))
-        self._session.query(Statement(sql.LOCK, {"key": lock_key(f"{_PREPARE_LOCK}/{step.table}")}))
+        with self._session.waiting():
+            self._session.query(Statement(sql.LOCK_SHARED, {"key": locks_of(step.table, step.partition.key)[0]}))
+            self._session.query(Statement(sql.LOCK, {"key": lock_key(f"{_PREPARE_LOCK}/{step.table}")}))
 
-    def holders(self, table: str, partition: str) -> tuple[str, ...]:
-        """Who holds the table or the partition now, one line per session."""
-        binds = {"keys": list(locks_of(table, partition)), "table": sql_name(Relation.parse(table))}
+    def holders(self, table: str, partition: str, *, readers: bool = False) -> tuple[str, ...]:
+        """Who holds the table or the partition now, one line per session; with ``readers`` who only reads it, too."""
         with self._session.transaction():
-            rows = self._session.query(Statement(sql.HOLDERS, binds))
+            return self.holders_now(table, partition, readers=readers)
+
+    def holders_now(self, table: str, partition: str, *, readers: bool = False) -> tuple[str, ...]:
+        """The same from inside a transaction."""
+        name = sql_name(Relation.parse(table))
+        binds = {"keys": list(locks_of(table, partition)), "table": name, "readers": readers}
+        rows = self._session.query(Statement(sql.HOLDERS, binds))
         return tuple(f"pid {pid} ({name}), {state}, for {seconds} s" for pid, name, state, seconds in rows)
 
     def has_newer_batch(self, step: Step) -> bool:

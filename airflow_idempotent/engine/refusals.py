@@ -26,6 +26,7 @@ _RACES = {
     "pg_type_typname_nsp_index",
 }
 UNIQUE_VIOLATION = "23505"
+LOCK_NOT_AVAILABLE = "55P03"
 # "COPY idem_staging_6eaf24ac, line 3, column d: …", whatever language the server speaks.
 _CONTEXT = re.compile(r"\bCOPY idem_staging_\w+\W+\w+ (\d+)(?:\W+\w+ ([^:]+?)\s*:(?:\s*\"(.*)\")?)?", re.DOTALL)
 _VALUE_SHOWN = 60
@@ -81,7 +82,7 @@ def refusal(error: BaseException, table: str, partition: str) -> IdempotentError
     code = sqlstate(error)
     if not code or code.startswith(("08", "57P")):
         return ConnectionLostError(**where, sqlstate=code)
-    if code == "55P03":
+    if code == LOCK_NOT_AVAILABLE:
         return LockTimeoutError(**where, sqlstate=code)
     if code == "57014":
         return StatementTimeoutError(**where, sqlstate=code)

@@ -34,6 +34,7 @@ def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpene
             return done.replay()
         if step.guarded and not done and not dry_run:
             refuse_other_spec(step, ledger)
+        session.clear_leftovers()
         for action in step.prepare if dry_run else ():
             apply(work, action)
         if not dry_run and session.shape(step.target.relation) != step.target:

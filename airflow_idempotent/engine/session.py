@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Timeouts
-from airflow_idempotent.sql.catalog import columns_of, similar_to, unique_keys_of
-from airflow_idempotent.sql.statement import Statement, settings
+from airflow_idempotent.sql.catalog import LEFTOVERS, columns_of, drop_temporary, similar_to, unique_keys_of
+from airflow_idempotent.sql.statement import Statement, setting, settings
 
 COPY_CHUNK_BYTES = 1 << 20
 
@@ -33,6 +33,10 @@ _PINNED = {
 _NOTICE_DEAD_CLIENTS = Statement(
     "SELECT set_config('client_connection_check_interval', '5s', true) WHERE version() !~ 'Visual C|mingw|windows'"
 )
+_NO_STATEMENT_TIMEOUT = Statement(
+    "SELECT current_setting('statement_timeout'), set_config('statement_timeout', '0', true)"
+)
+_LOCK_TIMEOUT = Statement("SELECT current_setting('lock_timeout')")
 
 
 class Readable(Protocol):
@@ -81,6 +85,23 @@ class Session:
                 self._connection.rollback()
             raise
 
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Statements that only wait for other runs: ``lock_timeout`` bounds them, ``statement_timeout`` does not.
+
+        Or a role whose statements may run for a second could never wait for a load of two.
+        """
+        [(usual, _)] = self.query(_NO_STATEMENT_TIMEOUT)
+        yield
+        self.query(setting("statement_timeout", usual))
+
+    @contextmanager
+    def waiting_shortly(self) -> Iterator[None]:
+        """Statements that come with a ``lock_timeout`` of their own; afterwards the usual one is back."""
+        [(usual,)] = self.query(_LOCK_TIMEOUT)
+        yield
+        self.query(setting("lock_timeout", usual))
+
     def _pin(self) -> None:
         seconds = {"lock_timeout": self._timeouts.lock, "statement_timeout": self._timeouts.statement}
         timeouts = {name: f"{round(value * 1000)}ms" for name, value in seconds.items() if value is not None}
@@ -120,6 +141,11 @@ class Session:
             return int(cursor.rowcount)
         finally:
             cursor.close()
+
+    def clear_leftovers(self) -> None:
+        """Drop temporary tables and sequences of our names that somebody left in a pooled session; seldom any."""
+        for name, kind in self.query(LEFTOVERS):
+            self.execute(drop_temporary(name, kind))
 
     def shape(self, relation: Relation) -> TableShape | None:
         """The table as the catalogue describes it now; None when there is none."""

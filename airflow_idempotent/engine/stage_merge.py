@@ -12,6 +12,7 @@ from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.runner import prepare_target, run_step
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.errors import GateClosedError, IdempotentError, TargetMissingError
+from airflow_idempotent.plan.advice import index_advice
 from airflow_idempotent.plan.build import Load, blank_step, build_step
 
 log = logging.getLogger(__name__)
@@ -33,7 +34,10 @@ def stage_merge(
         if step.prepare and not dry_run:
             prepare_target(step, session=session, ledger=ledger, batches=batches)
             step = replace(current_step(load, session), notes=step.notes)
-        return run_step(step, session=session, ledger=ledger, batches=batches, dry_run=dry_run)
+        receipt = run_step(step, session=session, ledger=ledger, batches=batches, dry_run=dry_run)
+        if advice := index_advice(load.spec, step.target):
+            log.info("stage_merge table=%s partition=%s %s", load.spec.table, load.partition.key, advice)
+        return receipt
 
     def refused(error: IdempotentError, session: Session, ledger: Ledger) -> None:
         record_refusal(load, error, session, ledger)

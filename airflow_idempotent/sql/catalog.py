@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from airflow_idempotent.core.relation import Relation
-from airflow_idempotent.sql.statement import Statement
+from airflow_idempotent.sql.statement import Statement, statement, table
 
 _COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
-       a.attgenerated = '' AND a.attidentity <> 'a', coalesce(l.collisdeterministic, true), c.relkind = 'p',
+       a.attgenerated = '' AND a.attidentity <> 'a', coalesce(l.collisdeterministic, true),
+       CASE y.typtype WHEN 'd' THEN format_type(y.typbasetype, y.typtypmod) ELSE '' END, c.relkind = 'p',
        EXISTS (SELECT FROM pg_catalog.pg_trigger g  -- 1: for each row, 2: before
                WHERE g.tgrelid = c.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & 3 = 3)
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+JOIN pg_catalog.pg_type y ON y.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation
 WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND c.relkind IN ('r', 'p')
   AND a.attnum > 0 AND NOT a.attisdropped
@@ -84,3 +88,16 @@ def default_child(relation: Relation) -> Statement:
 def similar_to(relation: Relation) -> Statement:
     """Tables of the same name in other schemas or another case: (schema, name)."""
     return Statement(_SIMILAR, {"name": relation.name})
+
+
+# All temporary things that a load makes are named so, and gone when its transaction ends.
+LEFTOVERS = Statement(r"""
+SELECT relname, CASE relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END
+FROM pg_catalog.pg_class
+WHERE relnamespace = pg_my_temp_schema() AND relname LIKE 'idem\_%' AND relkind IN ('r', 'S', 'v')
+""")
+
+
+def drop_temporary(name: str, kind: str) -> Statement:
+    """DROP of a temporary table, sequence or view, with what hangs on it."""
+    return statement(exp.Drop(tables=[table(name)], kind=kind, exists=True, cascade=True))

@@ -14,10 +14,13 @@ from airflow_idempotent.core.actions import (
 )
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.sql.dialects.postgres import AttachPartition
-from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, setting, statement, table
+from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table
 
-# Readers queue behind an ALTER TABLE that waits: it must not wait for long.
-SHORT_WAIT = setting("lock_timeout", "2s")
+# Readers queue behind an ALTER TABLE that waits: it must not wait for long, nor longer than lock_timeout says.
+SHORT_WAIT = Statement(
+    "SELECT set_config('lock_timeout', least(nullif(setting::int, 0), 2000) || 'ms', true) "
+    "FROM pg_catalog.pg_settings WHERE name = 'lock_timeout'"
+)
 
 
 def create_target(action: CreateTarget) -> tuple[Statement, ...]:
@@ -91,8 +94,8 @@ def ensure_index(action: EnsureIndex) -> Statement:
 def ensure_child(action: EnsureChild) -> tuple[Statement, ...]:
     """Build the child aside and attach it: SHARE UPDATE EXCLUSIVE on the parent, readers go on.
 
-    A table that happens to have the child's name is never attached: the first statement fails. An
-    identity stays with the parent, or PostgreSQL 17 would refuse to attach.
+    Only those of a DEFAULT child wait, shortly. A table that happens to have the child's name is never
+    attached: the first statement fails. An identity stays with the parent, or PostgreSQL 17 would refuse to attach.
     """
     bounds = [exp.Literal.string(bound.isoformat()) for bound in action.partition.bounds(action.column.data_type)]
     words = (("INCLUDING", "ALL"), ("EXCLUDING", "IDENTITY"))
@@ -105,7 +108,7 @@ def ensure_child(action: EnsureChild) -> tuple[Statement, ...]:
         properties=exp.Properties(expressions=[fill]) if action.fillfactor < 100 else None,
     )
     attach = AttachPartition(this=table(action.target), child=table(action.child), start=bounds[0], end=bounds[1])
-    return statement(create), statement(attach)
+    return statement(create), SHORT_WAIT, statement(attach)
 
 
 def child_of(action: EnsureChild) -> Statement:

@@ -24,7 +24,9 @@ SELECT DISTINCT a.pid, coalesce(nullif(a.application_name, ''), a.usename), a.st
 FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a USING (pid)
 WHERE l.granted AND a.pid <> pg_backend_pid()
   AND ((l.locktype = 'advisory' AND (l.classid::bigint << 32 | l.objid::bigint) = ANY (%(keys)s::bigint[]))
-    OR (l.locktype = 'relation' AND l.relation = to_regclass(%(table)s) AND l.mode <> 'AccessShareLock'))
+    OR (l.locktype = 'relation' AND (%(readers)s OR l.mode <> 'AccessShareLock')
+      AND (l.relation = to_regclass(%(table)s)
+        OR l.relation IN (SELECT inhrelid FROM pg_catalog.pg_inherits WHERE inhparent = to_regclass(%(table)s)))))
 ORDER BY 1
 """
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections import Counter
 from typing import Any
 
@@ -12,8 +15,15 @@ from hypothesis import strategies as st
 from airflow_idempotent.strategies import STRATEGIES
 from tests.laws.crashing import in_a_child, killed, killing, moments_of
 from tests.laws.kinds import KINDS, PARTITIONS, Kind
+from tests.laws.test_crash import SLEEP, SLEEPS
 from tests.laws.trial import Revision, Trial, examples_of, replays
 from tests.laws.world import World
+
+ZOMBIES = {
+    "aborts": "AFTER INSERT OR UPDATE OR DELETE ON {0} FOR EACH STATEMENT",
+    "commits": "AFTER INSERT OR UPDATE OR DELETE ON {0} DEFERRABLE INITIALLY DEFERRED FOR EACH ROW",
+}
+"""What becomes of the transaction of a killed client, and the trigger that brings it about."""
 
 every_kind = pytest.mark.parametrize("name", KINDS)
 
@@ -97,3 +107,40 @@ _EFFECTS = (
     "SELECT inserted, updated, deleted, unchanged, stale, duplicate, rejected, beyond_batch "
     "FROM airflow_idempotent.events WHERE table_name = %s AND batch_id = %s ORDER BY event_id"
 )
+
+
+# --- a killed client whose query goes on ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if "," not in name])
+@pytest.mark.parametrize("zombie", ZOMBIES)
+def test_a_retry_beside_a_zombie_waits_for_it_and_is_one_clean_run(world_once: World, name: str, zombie: str) -> None:
+    kind, world = KINDS[name], world_once
+    layout = next(iter(kind.layouts))
+    ends = []
+    for is_killed in (False, True):
+        trial = Trial(world, kind, layout)
+        trial.load(trial.land(Revision(PARTITIONS[0], 1, kind.story[0])))
+        manifest = trial.land(Revision(PARTITIONS[0], 2, kind.story[1]))
+        if is_killed:
+            slow_down(world, trial.spec.table.removeprefix("public."), zombie)
+            pid = in_a_child(lambda: trial.load(manifest))  # noqa: B023
+            while not world.sql(f"SELECT {SLEEPS}")[0][0]:
+                time.sleep(0.01)
+            os.kill(pid, signal.SIGKILL)
+            assert killed(pid)
+            assert world.sql(f"SELECT {SLEEPS}") == [(True,)]  # its query runs on
+
+        receipt = trial.load(manifest)
+
+        again = is_killed and zombie == "commits"
+        assert (receipt.effects.touched == 0) == again
+        ends.append((trial.rows(), world.sql(_EFFECTS, [trial.spec.table, manifest.batch_id])[:1]))
+    assert ends[0] == ends[1]
+
+
+def slow_down(world: World, table: str, zombie: str) -> None:
+    """Let every write take its time: as it is made, or when it is committed."""
+    world.sql(SLEEP.format(table, 0.4))
+    kind = "CONSTRAINT TRIGGER" if zombie == "commits" else "TRIGGER"
+    world.sql(f"CREATE {kind} slow {ZOMBIES[zombie].format(table)} EXECUTE FUNCTION {table}_sleep()")

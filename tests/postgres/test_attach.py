@@ -198,8 +198,8 @@ def test_a_reader_that_does_not_end_makes_the_load_give_up_and_nothing_is_change
     before = children(days)
     with days.session() as cursor:
         cursor.execute("SELECT count(*) FROM days")
-        with pytest.raises(LockTimeoutError):
-            days.load(spec(), SECOND, revision=2)
+        with pytest.raises(LockTimeoutError, match="pid"):
+            days.load(spec(lock_timeout=1), SECOND, revision=2)
         cursor.execute("SELECT count(*) FROM days")
         assert cursor.fetchone() == (3,)
 

@@ -10,8 +10,7 @@
 --   "Größe": numeric(5,2)
 -- defaults: {_idem_deleted: "false"}
 
--- binds: name = lock_timeout, value = 2s
-SELECT set_config(%(name)s, %(value)s, true);
+SELECT set_config('lock_timeout', least(nullif(setting::int, 0), 2000) || 'ms', true) FROM pg_catalog.pg_settings WHERE name = 'lock_timeout';
 
 ALTER TABLE "public"."orders"
 ADD COLUMN IF NOT EXISTS "_idem_deleted" BOOLEAN DEFAULT false NOT NULL;

@@ -9,8 +9,7 @@
 --   unique_keys: [[order_id]]
 -- columns: [status, "Größe"]
 
--- binds: name = lock_timeout, value = 2s
-SELECT set_config(%(name)s, %(value)s, true);
+SELECT set_config('lock_timeout', least(nullif(setting::int, 0), 2000) || 'ms', true) FROM pg_catalog.pg_settings WHERE name = 'lock_timeout';
 
 ALTER TABLE "public"."orders"
 DROP COLUMN IF EXISTS "status";

@@ -13,4 +13,6 @@ CREATE TABLE "public"."orders_p20250501" (
   LIKE "public"."orders" INCLUDING ALL EXCLUDING IDENTITY
 );
 
+SELECT set_config('lock_timeout', least(nullif(setting::int, 0), 2000) || 'ms', true) FROM pg_catalog.pg_settings WHERE name = 'lock_timeout';
+
 ALTER TABLE "public"."orders" ATTACH PARTITION "public"."orders_p20250501" FOR VALUES FROM ('2025-05-01') TO ('2025-05-02');

@@ -17,4 +17,6 @@ WITH (
   fillfactor=85
 );
 
+SELECT set_config('lock_timeout', least(nullif(setting::int, 0), 2000) || 'ms', true) FROM pg_catalog.pg_settings WHERE name = 'lock_timeout';
+
 ALTER TABLE "public"."orders" ATTACH PARTITION "public"."orders_p20250501" FOR VALUES FROM ('2025-05-01T00:00:00+00:00') TO ('2025-05-02T00:00:00+00:00');

@@ -108,8 +108,7 @@ SELECT
   "amount"
 FROM "pg_temp"."idem_winners";
 
--- binds: name = lock_timeout, value = 2s
-SELECT set_config(%(name)s, %(value)s, true);
+SELECT set_config('lock_timeout', least(nullif(setting::int, 0), 2000) || 'ms', true) FROM pg_catalog.pg_settings WHERE name = 'lock_timeout';
 
 ALTER TABLE "public"."orders" DETACH PARTITION "public"."orders_p20250501";
 

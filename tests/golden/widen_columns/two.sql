@@ -10,8 +10,7 @@
 --   order_id: [integer, bigint]
 --   amount: ["numeric(12,2)", "numeric(14,2)"]
 
--- binds: name = lock_timeout, value = 2s
-SELECT set_config(%(name)s, %(value)s, true);
+SELECT set_config('lock_timeout', least(nullif(setting::int, 0), 2000) || 'ms', true) FROM pg_catalog.pg_settings WHERE name = 'lock_timeout';
 
 ALTER TABLE "public"."orders"
 ALTER COLUMN "order_id" SET DATA TYPE BIGINT;
