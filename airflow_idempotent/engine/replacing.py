@@ -11,12 +11,19 @@ from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict
 from airflow_idempotent.engine.differing import write_difference
 from airflow_idempotent.engine.refusals import UNIQUE_VIOLATION, constraint_name, detail, sqlstate
 from airflow_idempotent.engine.work import Work
-from airflow_idempotent.errors import EmptySnapshotError, KeyElsewhereError, NoChildTableError, RepeatedInBatchError
+from airflow_idempotent.errors import (
+    EmptySnapshotError,
+    KeyElsewhereError,
+    NoChildTableError,
+    RepeatedInBatchError,
+    RowsChangedError,
+)
 from airflow_idempotent.sql.catalog import default_child
 from airflow_idempotent.sql.measure import count_within
 from airflow_idempotent.sql.merge import BACK_TO_SAVEPOINT, SAVEPOINT
+from airflow_idempotent.sql.replace import insert_all
 from airflow_idempotent.sql.replace import replace_rows as difference_of
-from airflow_idempotent.sql.scope import count_rows, keys_elsewhere, rows_in_target
+from airflow_idempotent.sql.scope import count_rows, is_filled, keys_elsewhere, rows_in_target
 
 CHECK_VIOLATION = "23514"
 log = logging.getLogger(__name__)
@@ -55,7 +62,10 @@ def _write(work: Work, action: ReplaceRows) -> None:
     while True:
         work.session.execute(SAVEPOINT)
         try:
-            write_difference(work, difference)
+            if action.keys or _is_filled(work, action):
+                write_difference(work, difference)
+            else:
+                _fill(work, action)
         except Exception as error:
             if sqlstate(error) == CHECK_VIOLATION and work.step.target.partitioned and not constraint_name(error):
                 raise _no_child(work, action) from error
@@ -68,6 +78,20 @@ def _write(work: Work, action: ReplaceRows) -> None:
             collided = detail(error)
         else:
             return
+
+
+def _is_filled(work: Work, action: ReplaceRows) -> bool:
+    [(filled,)] = work.session.query(is_filled(action, work.step.target))
+    return bool(filled)
+
+
+def _fill(work: Work, action: ReplaceRows) -> None:
+    """Write the whole batch where nothing is: there is no difference to look for."""
+    [(rows,)] = work.session.query(count_rows(action.source))
+    written = work.session.execute(insert_all(action)) if rows else 0
+    if written != rows and not work.step.target.intercepted:
+        raise RowsChangedError(**work.where, expected=rows, written=written)
+    work.count(Effects(inserted=written, rejected=rows - written))
 
 
 def _no_child(work: Work, action: ReplaceRows) -> NoChildTableError:

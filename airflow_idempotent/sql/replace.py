@@ -179,14 +179,22 @@ def _update(action: ReplaceRows, target: TableShape) -> Statement:
 
 def _insert(action: ReplaceRows) -> Statement:
     """New rows in the order of the batch, which is that of keys once it is deduplicated."""
+    on = exp.EQ(this=column("ctid", "w"), expression=column(NEW, "d"))
+    rows = exp.select().from_(table(DIFFERENCE, "d")).join(table(action.source, "w"), on=on)
+    return _inserted(action, rows.where(_is("inserted")).order_by(column(NEW, "d")))
+
+
+def insert_all(action: ReplaceRows) -> Statement:
+    """All rows of the batch, into a scope that has none."""
+    return _inserted(action, exp.select().from_(table(action.source, "w")))
+
+
+def _inserted(action: ReplaceRows, rows: exp.Select) -> Statement:
     own = _own(action)
     values = [*(column(name, "w") for name in action.columns), *(value for _, value in own)]
-    on = exp.EQ(this=column("ctid", "w"), expression=column(NEW, "d"))
-    rows = exp.select(*values).from_(table(DIFFERENCE, "d")).join(table(action.source, "w"), on=on)
-    rows = rows.where(_is("inserted")).order_by(column(NEW, "d"))
     names = [quoted(name) for name in (*action.columns, *(name for name, _ in own))]
-    insert = exp.Insert(this=exp.Schema(this=table(action.target), expressions=names), expression=rows)
-    return statement(insert, **_own_binds(action))
+    into = exp.Schema(this=table(action.target), expressions=names)
+    return statement(exp.Insert(this=into, expression=rows.select(*values)), **_own_binds(action))
 
 
 def _own(action: ReplaceRows) -> list[tuple[str, exp.Expr]]:

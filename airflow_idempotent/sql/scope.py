@@ -38,6 +38,12 @@ def scope_binds(action: ReplaceRows, target: TableShape) -> dict[str, Any]:
     return {}
 
 
+def is_filled(action: ReplaceRows, target: TableShape) -> Statement:
+    """Whether the scope has any row."""
+    found = exp.select().from_(table(action.target, "t")).where(*in_scope(action, "t"))
+    return statement(exp.select(exp.Exists(this=found)), **scope_binds(action, target))
+
+
 def rows_in_target(action: ReplaceRows) -> Statement:
     """How many rows an empty batch would take away."""
     counted = exp.select(exp.Count(this=exp.Star())).from_(table(action.target, "t"))
