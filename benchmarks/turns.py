@@ -25,6 +25,8 @@ class Figures:
     """Those of the sessions alone."""
     within: dict[Key, list[float]] = field(default_factory=lambda: defaultdict(list))
     """Seconds of all steps of ours, the start of the process left out."""
+    loads: dict[Key, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """Seconds of stage_merge alone."""
     wal: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(list))
     touched: dict[Key, int] = field(default_factory=dict)
     steps: dict[Key, dict[str, float]] = field(default_factory=dict)
@@ -68,6 +70,7 @@ class Turns:
             run = self.turn(key, load)
         self.figures.steps[key] = run.partition["seconds"]
         self.figures.within[key].append(sum(run.partition["seconds"].values()))
+        self.figures.loads[key].append(run.partition["seconds"]["stage_merge"])
         return run
 
     def compare(self, key: Key) -> None:

@@ -11,6 +11,7 @@ from airflow_idempotent.core.actions import (
     ApplyChanges,
     CopyBatch,
     CreateTarget,
+    Deduplicate,
     DeleteMissing,
     DropColumns,
     EnsureChild,
@@ -49,6 +50,7 @@ from airflow_idempotent.errors import GateClosedError
 from airflow_idempotent.sql.catalog import found
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.create import child_of
+from airflow_idempotent.sql.merge import repeats, take_all
 from airflow_idempotent.sql.statement import Statement, table
 
 
@@ -62,6 +64,8 @@ def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each 
             fill_by_query(action, compiled()[0], work.step, work.session)
         case RejectRows():
             reject(work, action, compiled())
+        case Deduplicate() if action.in_place and not _repeats(work, action):
+            work.session.execute(take_all(action))
         case InspectBatch():
             inspect(work, action, compiled()[0])
         case RunChecks():
@@ -119,6 +123,11 @@ def is_there(work: Work, action: Action) -> bool:
             return has_tombstones(work, action)
         case _:
             return False
+
+
+def _repeats(work: Work, action: Deduplicate) -> bool:
+    [(repeated,)] = work.session.query(repeats(action))
+    return bool(repeated)
 
 
 def _columns(work: Work, relation: Relation) -> dict[str, str]:

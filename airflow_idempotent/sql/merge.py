@@ -38,6 +38,20 @@ def deduplicate(action: Deduplicate, target: TableShape) -> Statement:
     return statement(temporary(action.winners, winners_of(action, target)))
 
 
+def repeats(action: Deduplicate) -> Statement:
+    """Whether any key is in staging more than once."""
+    keys = [column(name) for name in action.unique_key]
+    found = exp.select().from_(table(action.staging)).group_by(*keys)
+    found = found.having(exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1)))
+    return statement(exp.select(exp.Exists(this=found)))
+
+
+def take_all(action: Deduplicate) -> Statement:
+    """Let staging be the winners."""
+    renamed = exp.AlterRename(this=exp.table_(action.winners, quoted=True))
+    return statement(exp.Alter(this=table(action.staging), kind="TABLE", actions=[renamed]))
+
+
 def winners_of(action: Deduplicate | UpsertRows, target: TableShape) -> exp.Select:
     """One row per key: the greatest version, ties by content. Numerics may still be staged wider than the target's."""
     staging = action.staging if isinstance(action, Deduplicate) else action.source

@@ -178,10 +178,11 @@ def _update(action: ReplaceRows, target: TableShape) -> Statement:
 
 
 def _insert(action: ReplaceRows) -> Statement:
-    """New rows in the order of the batch, which is that of keys once it is deduplicated."""
+    """New rows in the order of their keys, so that two writers never wait for each other; else in that of the batch."""
     on = exp.EQ(this=column("ctid", "w"), expression=column(NEW, "d"))
     rows = exp.select().from_(table(DIFFERENCE, "d")).join(table(action.source, "w"), on=on)
-    return _inserted(action, rows.where(_is("inserted")).order_by(column(NEW, "d")))
+    order = [column(name, "w") for name in action.unique_key] or [column(NEW, "d")]
+    return _inserted(action, rows.where(_is("inserted")).order_by(*order))
 
 
 def insert_all(action: ReplaceRows) -> Statement:

@@ -109,7 +109,8 @@ class Strategy:
 
     def prepare(self, staged: Staged) -> tuple[Action, ...]:
         """Before the gate: what would be published stands in ``winners``, for checks to look at."""
-        return (Deduplicate(staged.staging, staged.winners, staged.columns, staged.unique_key, staged.version),)
+        names = (staged.columns, staged.unique_key, staged.version)
+        return (Deduplicate(staged.staging, staged.winners, *names, in_place=True),)
 
     def checked_rows(self, staged: Staged) -> str:
         """The table of rows that checks look at, once prepared."""

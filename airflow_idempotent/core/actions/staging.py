@@ -109,7 +109,8 @@ class Deduplicate:
 
     Staging and target are left alone. Idempotent because the order is total: the same rows give the
     same winners. ``content`` are the columns in the order in which they break ties, when that is not the
-    table's; ``least`` keeps the other end of the order.
+    table's; ``least`` keeps the other end of the order. With ``in_place`` staging itself becomes the winners
+    when no key repeats: nobody asks for the rows that lost.
     """
 
     staging: str
@@ -119,6 +120,7 @@ class Deduplicate:
     version: tuple[str, ...] = ()
     content: tuple[str, ...] = ()
     least: bool = False
+    in_place: bool = False
 
 
 @dataclass(frozen=True, slots=True)

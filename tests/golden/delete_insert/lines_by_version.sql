@@ -263,4 +263,5 @@ JOIN "pg_temp"."idem_winners" AS "w"
 WHERE
   "d"."effect" = 'inserted'
 ORDER BY
-  "d"."idem_new";
+  "w"."order_id",
+  "w"."line_no";
