@@ -134,7 +134,7 @@ def test_a_reader_makes_the_change_wait_for_a_moment_only(warehouse: Warehouse) 
     with warehouse.session() as reader:
         reader.execute("BEGIN; SELECT * FROM orders")
         with pytest.raises(Exception, match="lock") as caught:
-            load(warehouse, "append_new_columns", NEW)
+            warehouse.load(spec("append_new_columns").model_copy(update={"lock_timeout": 0.5}), NEW)
         reader.execute("COMMIT")
 
     error: Any = caught.value
