@@ -93,8 +93,9 @@ bench-backfill: $(READY)-bench ## Measure 30 days loaded again, one and two at a
 # --------------------------------------------------------------------------------------------------------------- checking
 
 .PHONY: test
-test: $(READY) ## Everything, on Airflow 3.3
-	$(BIN)/python -m pytest $(ARGS)
+test: $(READY) ## Everything, on Airflow 3.3: two workers, then what needs an Airflow to itself
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m 'not airflow and not demo' $(ARGS)
+	$(BIN)/python -m pytest -m 'airflow or demo' $(ARGS)
 
 .PHONY: test-unit
 test-unit: $(READY) ## What needs neither a database nor Airflow; seconds

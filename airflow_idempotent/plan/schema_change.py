@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from airflow_idempotent.core.actions import Action, AddColumns, DropColumns, WidenColumns
 from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.data_types import catalogue_spelling
-from airflow_idempotent.core.drift import Retyped, SchemaChange
+from airflow_idempotent.core.drift import Retyped, SchemaChange, widens
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.spec.words import meant
 
@@ -42,7 +42,10 @@ def rule(spec: LoadSpec, target: TableShape, batch: tuple[str, ...], own: Collec
         case "fail":
             new = (name for name in unknown if name in batch)
             extra = (f"column {name!r} of the batch is not in the target{meant(name, target.names)}" for name in new)
-            return Ruling(SchemaChange(), (*extra, *map(_differs, retyped)))
+            wider = tuple(item for item in retyped if widens(item.new, item.old))
+            return Ruling(
+                SchemaChange(kept=wider), (*extra, *(_differs(item) for item in retyped if item not in wider))
+            )
         case "append_new_columns":
             added = tuple(Column(name, types.get(name, "text")) for name in unknown)
             return Ruling(SchemaChange(added=added, kept=retyped))

@@ -175,7 +175,7 @@ def test_a_day_is_loaded_once_however_often_it_is_run(spec: TableSpec, warehouse
     events = asset_events("idempotent://warehouse/public/orders")
     told = [
         (event["partition"], event["batch_id"], event["row_count"], event["effects"]["inserted"]) for event in events
-    ]
+    ][-2:]  # other tests of this session have a table of this name, too
     assert told == [("2025-05-01", "20250501_01", 2, 2), ("2025-05-01", "20250501_01", 2, 0)]
 
 

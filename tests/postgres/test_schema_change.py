@@ -86,13 +86,19 @@ def test_a_type_of_the_spec_never_changes_the_tables_and_that_is_said(warehouse:
 
 def test_another_type_is_refused_by_default_with_what_would_become_of_it(warehouse: Warehouse) -> None:
     with pytest.raises(SchemaDriftError) as caught:
-        load(warehouse, "fail", "id,v,amount\n1,b,2.00\n", id="bigint", v="varchar(2)", amount="numeric(5,2)")
+        load(warehouse, "fail", "id,v,amount\n1,b,2.00\n", id="bigint", v="integer", amount="numeric(5,2)")
 
     assert caught.value.problems[:2] == (
         "column 'id' is integer in the target, bigint in the spec; sync_all_columns would widen it",
-        "column 'v' is character varying(3) in the target, character varying(2) in the spec; "
+        "column 'v' is character varying(3) in the target, integer in the spec; "
         "values could be lost: alter the table by hand",
     )
+
+
+def test_a_table_that_is_wider_than_the_spec_takes_all_it_says(warehouse: Warehouse) -> None:
+    receipt = load(warehouse, "fail", "id,v\n1,b\n", id="smallint", v="varchar(3)")
+
+    assert receipt.notes == ("column id stays integer, the spec says smallint",)
 
 
 def test_a_table_in_step_with_its_spec_gets_loses_and_widens_columns(warehouse: Warehouse) -> None:
