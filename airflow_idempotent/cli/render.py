@@ -16,11 +16,11 @@ from airflow_idempotent.cli.output import DONE, Output
 from airflow_idempotent.cli.sources import RUN_ID
 from airflow_idempotent.core.actions import Action, CreateTarget, EnsureChild, QueryBatch, UpsertRows
 from airflow_idempotent.core.columns import TableShape
+from airflow_idempotent.core.locks import locks_of
 from airflow_idempotent.core.manifest import CsvFormat, Manifest, Part, batch_id
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import Step
 from airflow_idempotent.engine.apply import is_there
-from airflow_idempotent.engine.ledger import locks_of
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.landing.code import pinned

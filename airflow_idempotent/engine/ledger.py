@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from airflow_idempotent.core.columns import Column
+from airflow_idempotent.core.locks import lock_key, locks_of
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.staged import Scope
@@ -227,16 +228,6 @@ class Ledger:
             "message": message,
             "seconds": seconds,
         }
-
-
-def lock_key(name: str) -> int:
-    """A name as a key for PostgreSQL's advisory locks: signed, 64 bits."""
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
-
-
-def locks_of(table: str, partition: str) -> tuple[int, int]:
-    """The keys of the table's lock and of the partition's."""
-    return lock_key(f"airflow_idempotent/{table}"), lock_key(f"airflow_idempotent/{table}/{partition}")
 
 
 def event_hash(values: Mapping[str, Any]) -> str:
