@@ -74,7 +74,7 @@ def field_of(store: BatchStore, value: Any, **options: Any) -> str:
         (Decimal("1E+3"), "1000"),
         (Decimal("NaN"), "NaN"),
         (b"\x00\xff", "\\x00ff"),
-        (memoryview(b"\x01"), "\\x01"),
+        pytest.param(memoryview(b"\x01"), "\\x01", id="memoryview"),
         (date(2025, 5, 1), "2025-05-01"),
         (datetime(2025, 5, 1, 8, 30), "2025-05-01 08:30:00"),  # noqa: DTZ001
         (datetime(2025, 5, 1, 8, tzinfo=UTC), "2025-05-01 08:00:00+00:00"),
