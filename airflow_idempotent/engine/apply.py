@@ -66,6 +66,9 @@ def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each 
             reject(work, action, compiled())
         case Deduplicate() if action.in_place and not _may_repeat(work, action):
             work.session.execute(take_all(action))
+            work.winners = work.rows
+        case Deduplicate():
+            work.winners = work.session.execute(compiled()[0])
         case InspectBatch():
             inspect(work, action, compiled()[0])
         case RunChecks():

@@ -10,7 +10,6 @@ from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import AttachError, NoChildTableError
 from airflow_idempotent.sql.attach import build_aside, child_for, exchange, fill_aside, losses
 from airflow_idempotent.sql.replace import replace_rows as difference_of
-from airflow_idempotent.sql.scope import count_rows
 
 
 def replace_partition(work: Work, action: ReplacePartition) -> None:
@@ -21,7 +20,7 @@ def replace_partition(work: Work, action: ReplacePartition) -> None:
         LockTimeoutError: somebody read the table all the time.
         NoChildTableError: no child is of exactly this partition.
     """
-    [(rows,)] = work.session.query(count_rows(action.source))
+    rows = work.publishable
     work.count(Effects(duplicate=work.rows - rows))
     if action.superseded:
         work.count(Effects(stale=rows))

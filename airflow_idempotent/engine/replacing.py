@@ -23,7 +23,7 @@ from airflow_idempotent.sql.measure import count_within
 from airflow_idempotent.sql.merge import BACK_TO_SAVEPOINT, SAVEPOINT
 from airflow_idempotent.sql.replace import insert_all
 from airflow_idempotent.sql.replace import replace_rows as difference_of
-from airflow_idempotent.sql.scope import count_rows, is_filled, keys_elsewhere, rows_in_target
+from airflow_idempotent.sql.scope import is_filled, keys_elsewhere, rows_in_target
 
 CHECK_VIOLATION = "23514"
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 def replace_rows(work: Work, action: ReplaceRows) -> None:
     """Make the scope hold exactly the batch; an older batch than the newest says nothing."""
-    [(rows,)] = work.session.query(count_rows(action.source))
+    rows = work.publishable
     repeated = work.rows - rows
     if action.refuse_repeats and repeated:
         raise RepeatedInBatchError(**work.where, unique_key=action.unique_key, count=repeated)
@@ -63,7 +63,7 @@ def _write(work: Work, action: ReplaceRows) -> None:
         work.session.execute(SAVEPOINT)
         try:
             if action.keys or _is_filled(work, action):
-                write_difference(work, difference)
+                write_difference(work, difference, rows=work.publishable)
             else:
                 _fill(work, action)
         except Exception as error:
@@ -81,13 +81,15 @@ def _write(work: Work, action: ReplaceRows) -> None:
 
 
 def _is_filled(work: Work, action: ReplaceRows) -> bool:
-    [(filled,)] = work.session.query(is_filled(action, work.step.target))
+    *find, back = is_filled(action, work.step.target)
+    *_, [(filled,)] = [work.session.query(statement) for statement in find]
+    work.session.query(back)
     return bool(filled)
 
 
 def _fill(work: Work, action: ReplaceRows) -> None:
     """Write the whole batch where nothing is: there is no difference to look for."""
-    [(rows,)] = work.session.query(count_rows(action.source))
+    rows = work.publishable
     written = work.session.execute(insert_all(action)) if rows else 0
     if written != rows and not work.step.target.intercepted:
         raise RowsChangedError(**work.where, expected=rows, written=written)

@@ -45,7 +45,7 @@ def replace_rows(action: ReplaceRows, target: TableShape) -> Difference:
     updates = bool(action.unique_key or action.deleted_column)
     update = (("updated", _update(action, target)),) if updates else ()
     write = (("deleted", gone), *update, ("inserted", _insert(action)))
-    return Difference((*found, *by_place), _count(action), write, counted=True)
+    return Difference((*found, *by_place), _count(), write, counted=True)
 
 
 def _differing(action: ReplaceRows, target: TableShape) -> exp.Select:
@@ -136,17 +136,12 @@ def _matching(action: ReplaceRows, target: TableShape) -> list[exp.Expr]:
     return same if action.unique_key else [*same, same_content("w", "t", action.columns, target)]
 
 
-def _count(action: ReplaceRows) -> Statement:
-    """Rows of (effect, rows, of them beyond the batch); what is not in the difference is unchanged."""
+def _count() -> Statement:
+    """Rows of (effect, rows, of them beyond the batch)."""
     of_table_alone = column(NEW, "d").is_(exp.null())
     beyond = exp.Filter(this=exp.Count(this=exp.Star()), expression=exp.Where(this=of_table_alone))
     found = exp.select(column(EFFECT, "d"), exp.Count(this=exp.Star()), beyond).from_(table(DIFFERENCE, "d"))
-    found = found.group_by(column(EFFECT, "d"))
-    rows = exp.select(exp.Count(this=exp.Star())).from_(table(action.source)).subquery()
-    differing = exp.select(exp.Count(this=column(NEW))).from_(table(DIFFERENCE)).subquery()
-    kept = exp.Sub(this=rows, expression=differing)
-    unchanged = exp.select(exp.Literal.string("unchanged"), kept, exp.Literal.number(0))
-    return statement(exp.union(found, unchanged, distinct=False))
+    return statement(found.group_by(column(EFFECT, "d")))
 
 
 def _delete(action: ReplaceRows) -> Statement:

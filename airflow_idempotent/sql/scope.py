@@ -9,7 +9,7 @@ from sqlglot import exp
 from airflow_idempotent.core.actions import ReplaceRows
 from airflow_idempotent.core.columns import BATCH_ID, TableShape
 from airflow_idempotent.sql.measure import bounds, within
-from airflow_idempotent.sql.statement import Statement, column, statement, table
+from airflow_idempotent.sql.statement import Statement, column, setting, statement, table
 
 
 def in_scope(action: ReplaceRows, alias: str) -> list[exp.Expr]:
@@ -38,10 +38,14 @@ def scope_binds(action: ReplaceRows, target: TableShape) -> dict[str, Any]:
     return {}
 
 
-def is_filled(action: ReplaceRows, target: TableShape) -> Statement:
-    """Whether the scope has any row."""
+def is_filled(action: ReplaceRows, target: TableShape) -> tuple[Statement, ...]:
+    """Whether the scope has any row, between two settings: by an index if there is one.
+
+    The planner expects the first of many rows to come soon, and would read all those before it.
+    """
     found = exp.select().from_(table(action.target, "t")).where(*in_scope(action, "t"))
-    return statement(exp.select(exp.Exists(this=found)), **scope_binds(action, target))
+    ask = statement(exp.select(exp.Exists(this=found)), **scope_binds(action, target))
+    return setting("enable_seqscan", "off"), ask, setting("enable_seqscan", "on")
 
 
 def rows_in_target(action: ReplaceRows) -> Statement:
@@ -59,8 +63,3 @@ def keys_elsewhere(action: ReplaceRows, target: TableShape) -> Statement:
     counted = exp.select(exp.Count(this=exp.Star())).from_(table(action.source, "w"))
     joined = counted.join(table(action.target, "t"), on=exp.and_(*same)).where(outside)
     return statement(joined, **scope_binds(action, target))
-
-
-def count_rows(source: str) -> Statement:
-    """How many rows the batch has, once deduplicated."""
-    return statement(exp.select(exp.Count(this=exp.Star())).from_(table(source)))

@@ -212,20 +212,7 @@ SELECT
     "d"."idem_new" IS NULL)
 FROM "pg_temp"."idem_difference" AS "d"
 GROUP BY
-  "d"."effect"
-UNION ALL
-SELECT
-  'unchanged',
-  (
-    SELECT
-      COUNT(*)
-    FROM "pg_temp"."idem_winners"
-  ) - (
-    SELECT
-      COUNT("idem_new")
-    FROM "pg_temp"."idem_difference"
-  ),
-  0;
+  "d"."effect";
 
 DELETE FROM "public"."orders" AS "t" USING   "pg_temp"."idem_difference" AS "d"
 WHERE
