@@ -71,10 +71,16 @@ def _differing(action: ReplaceRows, target: TableShape) -> exp.Select:
         exp.alias_(exp.func("coalesce", column(name, "w"), column(name, "t")), groups.key(number), quoted=True)
         for number, name in enumerate(action.keys)
     ]
+    selected += [exp.alias_(column(name, "w"), new, quoted=True) for name, new in _values(action)]
     rows = exp.select(*selected).from_(_new(action, target))
     side = "left" if action.on_missing == "keep" or _one_row_each(action, target) else "full"
     rows = rows.join(_old(action, target), on=exp.and_(*_matching(action, target)), join_type=side)
     return rows.where(exp.or_(added, gone, *changed)).order_by(column(OLD, "t"), column(NEW, "w"))
+
+
+def _values(action: ReplaceRows) -> list[tuple[str, str]]:
+    """Columns, and what the difference calls them, for it holds the new rows: by their places they lie far apart."""
+    return [(name, f"idem_value_{number}") for number, name in enumerate(action.columns)]
 
 
 def _new(action: ReplaceRows, target: TableShape) -> exp.Subquery:
@@ -162,35 +168,36 @@ def _update(action: ReplaceRows, target: TableShape) -> Statement:
     """Rows of the same key in place; what an equal key fixes stays as it is."""
     fixed = {name for name in action.unique_key if is_exact(target[name])}
     names = [name for name in action.columns if name not in fixed] or action.columns
-    changes: list[exp.Expr] = [exp.EQ(this=column(name), expression=column(name, "w")) for name in names]
+    changes: list[exp.Expr] = [
+        exp.EQ(this=column(name), expression=column(new, "d")) for name, new in _values(action) if name in names
+    ]
     changes += [exp.EQ(this=column(name), expression=value) for name, value in _own(action)]
     if action.whole:
         lacking = [item.name for item in target.columns if item.writable and item.name not in action.columns]
         changes += [exp.EQ(this=column(name), expression=exp.var("DEFAULT")) for name in lacking]
     update = exp.Update(this=table(action.target, "t"), expressions=changes)
-    update.set("from_", joined_by_place(action.source))
+    update = update.from_(table(DIFFERENCE, "d"))
     return statement(update.where(_lies("updated")), **_own_binds(action))
 
 
 def _insert(action: ReplaceRows) -> Statement:
     """New rows in the order of their keys, so that two writers never wait for each other; else in that of the batch."""
-    on = exp.EQ(this=column("ctid", "w"), expression=column(NEW, "d"))
-    rows = exp.select().from_(table(DIFFERENCE, "d")).join(table(action.source, "w"), on=on)
-    order = [column(name, "w") for name in action.unique_key] or [column(NEW, "d")]
+    order = [column(new, "d") for name, new in _values(action) if name in action.unique_key] or [column(NEW, "d")]
+    rows = exp.select(*(column(new, "d") for _, new in _values(action))).from_(table(DIFFERENCE, "d"))
     return _inserted(action, rows.where(_is("inserted")).order_by(*order))
 
 
 def insert_all(action: ReplaceRows) -> Statement:
     """All rows of the batch, into a scope that has none."""
-    return _inserted(action, exp.select().from_(table(action.source, "w")))
+    rows = exp.select(*(column(name, "w") for name in action.columns)).from_(table(action.source, "w"))
+    return _inserted(action, rows)
 
 
 def _inserted(action: ReplaceRows, rows: exp.Select) -> Statement:
     own = _own(action)
-    values = [*(column(name, "w") for name in action.columns), *(value for _, value in own)]
     names = [quoted(name) for name in (*action.columns, *(name for name, _ in own))]
     into = exp.Schema(this=table(action.target), expressions=names)
-    return statement(exp.Insert(this=into, expression=rows.select(*values)), **_own_binds(action))
+    return statement(exp.Insert(this=into, expression=rows.select(*(value for _, value in own))), **_own_binds(action))
 
 
 def _own(action: ReplaceRows) -> list[tuple[str, exp.Expr]]:
