@@ -8,18 +8,22 @@ from airflow_idempotent.errors import RowsChangedError
 from airflow_idempotent.sql.difference import Difference
 
 
-def write_difference(work: Work, difference: Difference, *, rows: int) -> None:
-    """Write what differs, and count it; nothing is sent for an effect that no row has.
-
-    Of the batch's ``rows`` those are unchanged that are not in the difference.
-
-    Raises:
-        RowsChangedError: other rows than those found were there when it came to writing them.
-    """
+def find_difference(work: Work, difference: Difference, *, rows: int) -> dict[str, tuple[int, int]]:
+    """Each effect with (rows, of them beyond the batch); of the batch's ``rows``, unchanged are those not found."""
     for statement in difference.find:
         work.session.execute(statement)
     found = {effect: (count, beyond) for effect, count, beyond in work.session.query(difference.count)}
     unchanged = rows - sum(count - beyond for count, beyond in found.values())
+    return {**found, "unchanged": (unchanged, 0)}
+
+
+def write_difference(work: Work, difference: Difference, *, rows: int) -> None:
+    """Write what differs, and count it; nothing is sent for an effect that no row has.
+
+    Raises:
+        RowsChangedError: other rows than those found were there when it came to writing them.
+    """
+    found = find_difference(work, difference, rows=rows)
     for effect, statement in difference.write:
         count, beyond = found.get(effect, (0, 0))
         if not count:
@@ -27,7 +31,6 @@ def write_difference(work: Work, difference: Difference, *, rows: int) -> None:
         written = work.session.execute(statement)
         if difference.counted and written != count:
             found[effect] = _kept_out(work, count - written, count, beyond)
-    work.count(Effects(unchanged=unchanged))
     for effect, (count, beyond) in found.items():
         work.count(Effects(**{effect: count}), beyond=beyond)
 

@@ -86,7 +86,7 @@ def measure_partition(action: MeasurePartition, target: TableShape) -> Statement
 
 def row_hash(values: Sequence[exp.Expr]) -> exp.Expr:
     """64 bits of a row, equal for rows that are equal."""
-    return exp.func("hash_record_extended", exp.func("ROW", *values), exp.Literal.number(0))
+    return exp.func("hash_record_extended", exp.func("ROW", *(value.copy() for value in values)), exp.Literal.number(0))
 
 
 def within(name: str, of: str | None = None) -> list[exp.Expr]:

@@ -14,6 +14,7 @@ from airflow_idempotent.core.actions import ReplaceRows
 from airflow_idempotent.core.columns import BATCH_ID, TableShape
 from airflow_idempotent.sql import groups
 from airflow_idempotent.sql.difference import Difference
+from airflow_idempotent.sql.measure import row_hash
 from airflow_idempotent.sql.order import content_of, is_exact, payload, same_content
 from airflow_idempotent.sql.places import CHILD, DIFFERENCE, EFFECT, NEW, OLD, WRITER
 from airflow_idempotent.sql.scope import in_scope, scope_binds
@@ -29,9 +30,9 @@ BY_PLACE = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_me
 _BY_PLAN = tuple(setting(f"enable_{way}", "on") for way in ("hashjoin", "mergejoin", "nestloop", "material"))
 
 
-def replace_rows(action: ReplaceRows, target: TableShape) -> Difference:
-    """Find what differs between source and scope, count it, write it."""
-    find = statement(temporary(DIFFERENCE, _differing(action, target)), **scope_binds(action, target))
+def replace_rows(action: ReplaceRows, target: TableShape, *, distinct: bool = False) -> Difference:
+    """Find what differs between source and scope, count it, write it; ``distinct``: no row repeats on either side."""
+    find = statement(temporary(DIFFERENCE, _differing(action, target, distinct)), **scope_binds(action, target))
     found: tuple[Statement, ...] = (find,)
     if _one_row_each(action, target):
         found = (*BY_PLACE, find, *_BY_PLAN, *groups.judge(action, target))
@@ -48,7 +49,7 @@ def replace_rows(action: ReplaceRows, target: TableShape) -> Difference:
     return Difference((*found, *by_place), _count(), write, counted=True)
 
 
-def _differing(action: ReplaceRows, target: TableShape) -> exp.Select:
+def _differing(action: ReplaceRows, target: TableShape, distinct: bool) -> exp.Select:
     """One row per row to write: what to do, where the new row lies, where the old one."""
     added = column(OLD, "t").is_(exp.null())
     gone: exp.Expr = column(NEW, "w").is_(exp.null())
@@ -72,9 +73,10 @@ def _differing(action: ReplaceRows, target: TableShape) -> exp.Select:
         for number, name in enumerate(action.keys)
     ]
     selected += [exp.alias_(column(name, "w"), new, quoted=True) for name, new in _values(action)]
-    rows = exp.select(*selected).from_(_new(action, target))
+    rows = exp.select(*selected).from_(_new(action, target, distinct))
     side = "left" if action.on_missing == "keep" or _one_row_each(action, target) else "full"
-    rows = rows.join(_old(action, target), on=exp.and_(*_matching(action, target)), join_type=side)
+    on = exp.and_(*_matching(action, target, distinct))
+    rows = rows.join(_old(action, target, distinct), on=on, join_type=side)
     return rows.where(exp.or_(added, gone, *changed)).order_by(column(OLD, "t"), column(NEW, "w"))
 
 
@@ -83,26 +85,26 @@ def _values(action: ReplaceRows) -> list[tuple[str, str]]:
     return [(name, f"idem_value_{number}") for number, name in enumerate(action.columns)]
 
 
-def _new(action: ReplaceRows, target: TableShape) -> exp.Subquery:
+def _new(action: ReplaceRows, target: TableShape, distinct: bool) -> exp.Subquery:
     """The batch's rows as ``w``."""
     selected: list[exp.Expr] = [column(name, "s") for name in action.columns]
     selected.append(exp.alias_(column("ctid", "s"), NEW, quoted=True))
     if not action.unique_key:
-        selected += _numbered(action, target)
+        selected += _numbered(action, target, distinct)
     elif not target.is_unique(action.unique_key):
         one = exp.cast(exp.Literal.number(1), data_type("bigint"))
         selected.append(exp.alias_(one, _NTH, quoted=True))
     return exp.select(*selected).from_(table(action.source, "s")).subquery(quoted("w"))
 
 
-def _old(action: ReplaceRows, target: TableShape) -> exp.Subquery:
+def _old(action: ReplaceRows, target: TableShape, distinct: bool) -> exp.Subquery:
     """The scope's rows as ``t``, with their places; numbered where several could be meant."""
     names = dict.fromkeys((*action.columns, *([action.deleted_column] if action.deleted_column else ())))
     selected: list[exp.Expr] = [column(name, "s") for name in names]
     places = (("ctid", OLD), ("tableoid", CHILD), ("xmin", WRITER))
     selected += [exp.alias_(column(name, "s"), alias, quoted=True) for name, alias in places]
     if not action.unique_key:
-        selected += _numbered(action, target, first=action.deleted_column)
+        selected += _numbered(action, target, distinct, first=action.deleted_column)
     elif not target.is_unique(action.unique_key):
         keys: list[exp.Expr] = [column(name, "s") for name in action.unique_key]
         order: list[exp.Expr] = [column(action.deleted_column, "s")] if action.deleted_column else []
@@ -118,11 +120,12 @@ def _one_row_each(action: ReplaceRows, target: TableShape) -> bool:
     return bool(action.keys) and {*action.keys} == {*action.unique_key} and target.is_unique(action.keys)
 
 
-def _numbered(action: ReplaceRows, target: TableShape, first: str = "") -> list[exp.Expr]:
+def _numbered(action: ReplaceRows, target: TableShape, distinct: bool, first: str = "") -> list[exp.Expr]:
     """A hash of the row's content, and which of the rows of equal content it is."""
     content = [content_of(target[name], "s") for name in action.columns]
-    row = exp.func("ROW", *(value.copy() for value in content))
-    hashed = exp.func("hash_record_extended", row, exp.Literal.number(0))
+    hashed = row_hash(content)
+    if distinct:
+        return [exp.alias_(hashed, _HASH, quoted=True)]
     number = _nth([hashed.copy(), *content], [column(first, "s")] if first else [])
     return [exp.alias_(hashed, _HASH, quoted=True), number]
 
@@ -133,10 +136,10 @@ def _nth(within_each: list[exp.Expr], order: list[exp.Expr]) -> exp.Expr:
     return exp.alias_(number, _NTH, quoted=True)
 
 
-def _matching(action: ReplaceRows, target: TableShape) -> list[exp.Expr]:
+def _matching(action: ReplaceRows, target: TableShape, distinct: bool) -> list[exp.Expr]:
     """That a row of the batch and one of the scope are the same row."""
     by = [*action.unique_key] if action.unique_key else [_HASH]
-    if not (action.unique_key and target.is_unique(action.unique_key)):
+    if not (distinct or (action.unique_key and target.is_unique(action.unique_key))):
         by.append(_NTH)
     same: list[exp.Expr] = [exp.EQ(this=column(name, "w"), expression=column(name, "t")) for name in by]
     return same if action.unique_key else [*same, same_content("w", "t", action.columns, target)]
