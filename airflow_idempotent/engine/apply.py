@@ -50,7 +50,7 @@ from airflow_idempotent.errors import GateClosedError
 from airflow_idempotent.sql.catalog import found
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.create import child_of
-from airflow_idempotent.sql.merge import repeats, take_all
+from airflow_idempotent.sql.merge import may_repeat, take_all
 from airflow_idempotent.sql.statement import Statement, table
 
 
@@ -64,8 +64,11 @@ def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each 
             fill_by_query(action, compiled()[0], work.step, work.session)
         case RejectRows():
             reject(work, action, compiled())
-        case Deduplicate() if action.in_place and not _repeats(work, action):
+        case Deduplicate() if action.in_place and not _may_repeat(work, action):
             work.session.execute(take_all(action))
+            work.winners = work.rows
+        case Deduplicate():
+            work.winners = work.session.execute(compiled()[0])
         case InspectBatch():
             inspect(work, action, compiled()[0])
         case RunChecks():
@@ -125,8 +128,8 @@ def is_there(work: Work, action: Action) -> bool:
             return False
 
 
-def _repeats(work: Work, action: Deduplicate) -> bool:
-    [(repeated,)] = work.session.query(repeats(action))
+def _may_repeat(work: Work, action: Deduplicate) -> bool:
+    [(repeated,)] = work.session.query(may_repeat(action, work.step.target))
     return bool(repeated)
 
 

@@ -6,11 +6,11 @@ from airflow_idempotent.core.actions import ReplacePartition
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Effects
 from airflow_idempotent.engine.altering import alter_in_turns
+from airflow_idempotent.engine.differing import find_difference
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import AttachError, NoChildTableError
 from airflow_idempotent.sql.attach import build_aside, child_for, exchange, fill_aside, losses
 from airflow_idempotent.sql.replace import replace_rows as difference_of
-from airflow_idempotent.sql.scope import count_rows
 
 
 def replace_partition(work: Work, action: ReplacePartition) -> None:
@@ -21,7 +21,7 @@ def replace_partition(work: Work, action: ReplacePartition) -> None:
         LockTimeoutError: somebody read the table all the time.
         NoChildTableError: no child is of exactly this partition.
     """
-    [(rows,)] = work.session.query(count_rows(action.source))
+    rows = work.publishable
     work.count(Effects(duplicate=work.rows - rows))
     if action.superseded:
         work.count(Effects(stale=rows))
@@ -65,10 +65,8 @@ def _refused(work: Work, child: Relation, *reasons: str) -> AttachError:
 def _differs(work: Work, action: ReplacePartition) -> bool:
     """Whether the child and the batch are different; rows are counted as if only those that differ were written."""
     difference = difference_of(action.difference, work.step.target)
-    for statement in difference.find:
-        work.session.execute(statement)
     differs = False
-    for effect, rows, beyond in work.session.query(difference.count):
+    for effect, (rows, beyond) in find_difference(work, difference, rows=work.publishable).items():
         work.count(Effects(**{effect: rows}), beyond=beyond)
         differs |= effect != "unchanged" and rows > 0
     return differs

@@ -9,7 +9,6 @@ from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import RepeatedKeyError
 from airflow_idempotent.sql.history import rebuild_intervals as difference_of
 from airflow_idempotent.sql.merge import repeated_keys
-from airflow_idempotent.sql.scope import count_rows
 
 
 def rebuild_intervals(work: Work, action: RebuildIntervals) -> None:
@@ -24,6 +23,6 @@ def rebuild_intervals(work: Work, action: RebuildIntervals) -> None:
         [(count,)] = work.session.query(repeated_keys(versions, target))
         if count:
             raise RepeatedKeyError(**work.where, unique_key=action.row_key, count=count)
-    [(rows,)] = work.session.query(count_rows(action.source))
+    rows = work.publishable
     work.count(Effects(duplicate=work.measure.staged_rows - rows))
-    write_difference(work, difference_of(action, target))
+    write_difference(work, difference_of(action, target), rows=rows)

@@ -19,11 +19,12 @@ from airflow_idempotent.errors import (
     RowsChangedError,
 )
 from airflow_idempotent.sql.catalog import default_child
+from airflow_idempotent.sql.difference import Difference
 from airflow_idempotent.sql.measure import count_within
 from airflow_idempotent.sql.merge import BACK_TO_SAVEPOINT, SAVEPOINT
 from airflow_idempotent.sql.replace import insert_all
 from airflow_idempotent.sql.replace import replace_rows as difference_of
-from airflow_idempotent.sql.scope import count_rows, is_filled, keys_elsewhere, rows_in_target
+from airflow_idempotent.sql.scope import is_distinct, is_filled, keys_elsewhere, rows_in_target
 
 CHECK_VIOLATION = "23514"
 log = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ log = logging.getLogger(__name__)
 
 def replace_rows(work: Work, action: ReplaceRows) -> None:
     """Make the scope hold exactly the batch; an older batch than the newest says nothing."""
-    [(rows,)] = work.session.query(count_rows(action.source))
+    rows = work.publishable
     repeated = work.rows - rows
     if action.refuse_repeats and repeated:
         raise RepeatedInBatchError(**work.where, unique_key=action.unique_key, count=repeated)
@@ -57,13 +58,12 @@ def _write(work: Work, action: ReplaceRows) -> None:
 
     A row that collides with the same value twice collides with something that is not in the scope.
     """
-    difference = difference_of(action, work.step.target)
     collided: str | None = None
     while True:
         work.session.execute(SAVEPOINT)
         try:
             if action.keys or _is_filled(work, action):
-                write_difference(work, difference)
+                write_difference(work, _difference(work, action), rows=work.publishable)
             else:
                 _fill(work, action)
         except Exception as error:
@@ -80,14 +80,24 @@ def _write(work: Work, action: ReplaceRows) -> None:
             return
 
 
+def _difference(work: Work, action: ReplaceRows) -> Difference:
+    """Rows without a key are numbered to tell equal ones apart, unless none repeats: looking costs less."""
+    target, distinct = work.step.target, False
+    if not (action.unique_key or action.keys):
+        [(distinct,)] = work.session.query(is_distinct(action, target))
+    return difference_of(action, target, distinct=bool(distinct))
+
+
 def _is_filled(work: Work, action: ReplaceRows) -> bool:
-    [(filled,)] = work.session.query(is_filled(action, work.step.target))
+    *find, back = is_filled(action, work.step.target)
+    *_, [(filled,)] = [work.session.query(statement) for statement in find]
+    work.session.query(back)
     return bool(filled)
 
 
 def _fill(work: Work, action: ReplaceRows) -> None:
     """Write the whole batch where nothing is: there is no difference to look for."""
-    [(rows,)] = work.session.query(count_rows(action.source))
+    rows = work.publishable
     written = work.session.execute(insert_all(action)) if rows else 0
     if written != rows and not work.step.target.intercepted:
         raise RowsChangedError(**work.where, expected=rows, written=written)

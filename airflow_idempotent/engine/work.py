@@ -16,6 +16,7 @@ class Work:
     """A step in progress: what was counted and measured so far.
 
     ``rows`` are in staging; those that were rejected before are not.
+    ``winners`` are left of them with one row per key; None where nobody needs that.
     ``is_rerun`` says that this batch was the last thing published: look before you write.
     """
 
@@ -27,6 +28,12 @@ class Work:
     checks: tuple[CheckResult, ...] = ()
     is_rerun: bool = False
     rows: int = 0
+    winners: int | None = None
+
+    @property
+    def publishable(self) -> int:
+        """Rows of the batch, once deduplicated where they must be."""
+        return self.rows if self.winners is None else self.winners
 
     @property
     def where(self) -> dict[str, Any]:

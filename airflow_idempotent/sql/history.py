@@ -29,7 +29,7 @@ def rebuild_intervals(action: RebuildIntervals, target: TableShape) -> Differenc
     find = statement(temporary(DIFFERENCE, _differing(action, target)))
     by_place = () if target.partitioned else BY_PLACE
     write = (("updated", _update(action, target)), ("inserted", _insert(action)))
-    return Difference((analyze, _BY_ORDER, find, _BY_PLAN, *by_place), _count(action), write, counted=True)
+    return Difference((analyze, _BY_ORDER, find, _BY_PLAN, *by_place), _count(), write, counted=True)
 
 
 def _differing(action: RebuildIntervals, target: TableShape) -> exp.Select:
@@ -102,8 +102,8 @@ def _old(action: RebuildIntervals, target: TableShape) -> exp.Subquery:
     return rows.subquery(quoted("t"))
 
 
-def _count(action: RebuildIntervals) -> Statement:
-    """Rows of (effect, rows, of them beyond the batch); what is not in the difference is unchanged."""
+def _count() -> Statement:
+    """Rows of (effect, rows, of them beyond the batch)."""
     of_table, stale = column(NEW, "d").is_(exp.null()), exp.EQ(this=_effect_of(), expression=_word("stale"))
     effect = exp.case().when(column(OLD, "d").is_(exp.null()), _word("inserted")).else_(_word("updated"))
     beyond = exp.Filter(
@@ -114,10 +114,7 @@ def _count(action: RebuildIntervals) -> Statement:
     written = written.where(exp.or_(column(OLD, "d").is_(exp.null()), _is_updated())).group_by(exp.Literal.number(1))
     lost = exp.select(_word("stale"), exp.Count(this=exp.Star()), exp.Literal.number(0))
     lost = lost.from_(table(DIFFERENCE, "d")).where(stale.copy())
-    rows = exp.select(exp.Count(this=exp.Star())).from_(table(action.source)).subquery()
-    differing = exp.select(exp.Count(this=column(NEW))).from_(table(DIFFERENCE)).subquery()
-    kept = exp.select(_word("unchanged"), exp.Sub(this=rows, expression=differing), exp.Literal.number(0))
-    return statement(exp.union(written, exp.union(lost, kept, distinct=False), distinct=False))
+    return statement(exp.union(written, lost, distinct=False))
 
 
 def _update(action: RebuildIntervals, target: TableShape) -> Statement:

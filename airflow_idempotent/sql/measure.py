@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -13,7 +14,7 @@ from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table
 
 # Types that hash by value; of every other the text is hashed, since it, or something inside it, may have no hash.
-_HASHED = {
+HASHED = {
     "smallint",
     "integer",
     "bigint",
@@ -70,18 +71,22 @@ def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
 def measure_partition(action: MeasurePartition, target: TableShape) -> Statement:
     """Rows and digest of one partition, or of the whole table. The digest sums a hash per row, so no order matters."""
     hashed = [
-        column(item.name) if item.base_type in _HASHED else exp.cast(column(item.name), data_type("text"))
+        column(item.name) if item.base_type in HASHED else exp.cast(column(item.name), data_type("text"))
         for item in target.columns
         if item.name != BATCH_ID
     ]
-    row_hash = exp.func("hash_record_extended", exp.func("ROW", *hashed), exp.Literal.number(0))
-    total = exp.func("coalesce", exp.Sum(this=row_hash), exp.Literal.number(0))
+    total = exp.func("coalesce", exp.Sum(this=row_hash(hashed)), exp.Literal.number(0))
     selected = [exp.Count(this=exp.Star()), exp.cast(total, data_type("text"))]
     tree = exp.select(*selected).from_(table(action.target))
     if action.column is None:
         return statement(tree)
     tree = tree.where(*within(action.column))
     return statement(tree, **bounds(action.partition, target[action.column]))
+
+
+def row_hash(values: Sequence[exp.Expr]) -> exp.Expr:
+    """64 bits of a row, equal for rows that are equal."""
+    return exp.func("hash_record_extended", exp.func("ROW", *(value.copy() for value in values)), exp.Literal.number(0))
 
 
 def within(name: str, of: str | None = None) -> list[exp.Expr]:

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from airflow_idempotent.core.actions import Deduplicate, UpsertRows
 from airflow_idempotent.core.columns import TableShape
-from airflow_idempotent.sql.measure import bounds, within
+from airflow_idempotent.sql.measure import HASHED, bounds, row_hash, within
 from airflow_idempotent.sql.order import best_first, greater_content, is_exact, payload, same_content
 from airflow_idempotent.sql.statement import Statement, column, quoted, setting, statement, table, temporary
 
@@ -22,6 +22,9 @@ INSERTED, UNCHANGED, STALE = "idem_inserted", "idem_unchanged", "idem_stale"
 COUNTERS = (INSERTED, UNCHANGED, STALE)
 NEWER = "idem_newer"
 SAVEPOINT, BACK_TO_SAVEPOINT = Statement("SAVEPOINT idem_write"), Statement("ROLLBACK TO SAVEPOINT idem_write")
+
+# Types that sort as plain numbers.
+_NUMBERS = {"smallint", "integer", "bigint", "date", "timestamp without time zone", "timestamp with time zone"}
 
 # In key order by index probes: fastest by measurement, and parallel writers cannot deadlock.
 _BY_INDEX = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_mergejoin", "enable_material"))
@@ -38,8 +41,24 @@ def deduplicate(action: Deduplicate, target: TableShape) -> Statement:
     return statement(temporary(action.winners, winners_of(action, target)))
 
 
-def repeats(action: Deduplicate) -> Statement:
-    """Whether any key is in staging more than once."""
+def may_repeat(action: Deduplicate, target: TableShape) -> Statement:
+    """Whether a key may be in staging more than once; False is certain, True as good as that.
+
+    Distinct numbers are counted, by a sort that takes half the time of a hash table of all keys: the keys themselves
+    or, OFFSET lets nothing else into the sort, their hashes. Equal keys have equal hashes.
+    """
+    keys = target.select(action.unique_key)
+    if not all(item.base_type in HASHED and item.deterministic for item in keys):
+        return _repeats(action)
+    named = [column(item.name) for item in keys]
+    number = named[0] if len(keys) == 1 and keys[0].base_type in _NUMBERS else row_hash(named)
+    numbers = exp.select(exp.alias_(number, "number")).from_(table(action.staging)).offset(0)
+    distinct = exp.Count(this=exp.Distinct(expressions=[exp.column("number")]))
+    fewer = exp.LT(this=distinct, expression=exp.Count(this=exp.Star()))
+    return statement(exp.select(fewer).from_(numbers.subquery("numbers")))
+
+
+def _repeats(action: Deduplicate) -> Statement:
     keys = [column(name) for name in action.unique_key]
     found = exp.select().from_(table(action.staging)).group_by(*keys)
     found = found.having(exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1)))

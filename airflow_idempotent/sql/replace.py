@@ -14,6 +14,7 @@ from airflow_idempotent.core.actions import ReplaceRows
 from airflow_idempotent.core.columns import BATCH_ID, TableShape
 from airflow_idempotent.sql import groups
 from airflow_idempotent.sql.difference import Difference
+from airflow_idempotent.sql.measure import row_hash
 from airflow_idempotent.sql.order import content_of, is_exact, payload, same_content
 from airflow_idempotent.sql.places import CHILD, DIFFERENCE, EFFECT, NEW, OLD, WRITER
 from airflow_idempotent.sql.scope import in_scope, scope_binds
@@ -29,9 +30,9 @@ BY_PLACE = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_me
 _BY_PLAN = tuple(setting(f"enable_{way}", "on") for way in ("hashjoin", "mergejoin", "nestloop", "material"))
 
 
-def replace_rows(action: ReplaceRows, target: TableShape) -> Difference:
-    """Find what differs between source and scope, count it, write it."""
-    find = statement(temporary(DIFFERENCE, _differing(action, target)), **scope_binds(action, target))
+def replace_rows(action: ReplaceRows, target: TableShape, *, distinct: bool = False) -> Difference:
+    """Find what differs between source and scope, count it, write it; ``distinct``: no row repeats on either side."""
+    find = statement(temporary(DIFFERENCE, _differing(action, target, distinct)), **scope_binds(action, target))
     found: tuple[Statement, ...] = (find,)
     if _one_row_each(action, target):
         found = (*BY_PLACE, find, *_BY_PLAN, *groups.judge(action, target))
@@ -45,10 +46,10 @@ def replace_rows(action: ReplaceRows, target: TableShape) -> Difference:
     updates = bool(action.unique_key or action.deleted_column)
     update = (("updated", _update(action, target)),) if updates else ()
     write = (("deleted", gone), *update, ("inserted", _insert(action)))
-    return Difference((*found, *by_place), _count(action), write, counted=True)
+    return Difference((*found, *by_place), _count(), write, counted=True)
 
 
-def _differing(action: ReplaceRows, target: TableShape) -> exp.Select:
+def _differing(action: ReplaceRows, target: TableShape, distinct: bool) -> exp.Select:
     """One row per row to write: what to do, where the new row lies, where the old one."""
     added = column(OLD, "t").is_(exp.null())
     gone: exp.Expr = column(NEW, "w").is_(exp.null())
@@ -71,32 +72,39 @@ def _differing(action: ReplaceRows, target: TableShape) -> exp.Select:
         exp.alias_(exp.func("coalesce", column(name, "w"), column(name, "t")), groups.key(number), quoted=True)
         for number, name in enumerate(action.keys)
     ]
-    rows = exp.select(*selected).from_(_new(action, target))
+    selected += [exp.alias_(column(name, "w"), new, quoted=True) for name, new in _values(action)]
+    rows = exp.select(*selected).from_(_new(action, target, distinct))
     side = "left" if action.on_missing == "keep" or _one_row_each(action, target) else "full"
-    rows = rows.join(_old(action, target), on=exp.and_(*_matching(action, target)), join_type=side)
+    on = exp.and_(*_matching(action, target, distinct))
+    rows = rows.join(_old(action, target, distinct), on=on, join_type=side)
     return rows.where(exp.or_(added, gone, *changed)).order_by(column(OLD, "t"), column(NEW, "w"))
 
 
-def _new(action: ReplaceRows, target: TableShape) -> exp.Subquery:
+def _values(action: ReplaceRows) -> list[tuple[str, str]]:
+    """Columns, and what the difference calls them, for it holds the new rows: by their places they lie far apart."""
+    return [(name, f"idem_value_{number}") for number, name in enumerate(action.columns)]
+
+
+def _new(action: ReplaceRows, target: TableShape, distinct: bool) -> exp.Subquery:
     """The batch's rows as ``w``."""
     selected: list[exp.Expr] = [column(name, "s") for name in action.columns]
     selected.append(exp.alias_(column("ctid", "s"), NEW, quoted=True))
     if not action.unique_key:
-        selected += _numbered(action, target)
+        selected += _numbered(action, target, distinct)
     elif not target.is_unique(action.unique_key):
         one = exp.cast(exp.Literal.number(1), data_type("bigint"))
         selected.append(exp.alias_(one, _NTH, quoted=True))
     return exp.select(*selected).from_(table(action.source, "s")).subquery(quoted("w"))
 
 
-def _old(action: ReplaceRows, target: TableShape) -> exp.Subquery:
+def _old(action: ReplaceRows, target: TableShape, distinct: bool) -> exp.Subquery:
     """The scope's rows as ``t``, with their places; numbered where several could be meant."""
     names = dict.fromkeys((*action.columns, *([action.deleted_column] if action.deleted_column else ())))
     selected: list[exp.Expr] = [column(name, "s") for name in names]
     places = (("ctid", OLD), ("tableoid", CHILD), ("xmin", WRITER))
     selected += [exp.alias_(column(name, "s"), alias, quoted=True) for name, alias in places]
     if not action.unique_key:
-        selected += _numbered(action, target, first=action.deleted_column)
+        selected += _numbered(action, target, distinct, first=action.deleted_column)
     elif not target.is_unique(action.unique_key):
         keys: list[exp.Expr] = [column(name, "s") for name in action.unique_key]
         order: list[exp.Expr] = [column(action.deleted_column, "s")] if action.deleted_column else []
@@ -112,11 +120,12 @@ def _one_row_each(action: ReplaceRows, target: TableShape) -> bool:
     return bool(action.keys) and {*action.keys} == {*action.unique_key} and target.is_unique(action.keys)
 
 
-def _numbered(action: ReplaceRows, target: TableShape, first: str = "") -> list[exp.Expr]:
+def _numbered(action: ReplaceRows, target: TableShape, distinct: bool, first: str = "") -> list[exp.Expr]:
     """A hash of the row's content, and which of the rows of equal content it is."""
     content = [content_of(target[name], "s") for name in action.columns]
-    row = exp.func("ROW", *(value.copy() for value in content))
-    hashed = exp.func("hash_record_extended", row, exp.Literal.number(0))
+    hashed = row_hash(content)
+    if distinct:
+        return [exp.alias_(hashed, _HASH, quoted=True)]
     number = _nth([hashed.copy(), *content], [column(first, "s")] if first else [])
     return [exp.alias_(hashed, _HASH, quoted=True), number]
 
@@ -127,26 +136,21 @@ def _nth(within_each: list[exp.Expr], order: list[exp.Expr]) -> exp.Expr:
     return exp.alias_(number, _NTH, quoted=True)
 
 
-def _matching(action: ReplaceRows, target: TableShape) -> list[exp.Expr]:
+def _matching(action: ReplaceRows, target: TableShape, distinct: bool) -> list[exp.Expr]:
     """That a row of the batch and one of the scope are the same row."""
     by = [*action.unique_key] if action.unique_key else [_HASH]
-    if not (action.unique_key and target.is_unique(action.unique_key)):
+    if not (distinct or (action.unique_key and target.is_unique(action.unique_key))):
         by.append(_NTH)
     same: list[exp.Expr] = [exp.EQ(this=column(name, "w"), expression=column(name, "t")) for name in by]
     return same if action.unique_key else [*same, same_content("w", "t", action.columns, target)]
 
 
-def _count(action: ReplaceRows) -> Statement:
-    """Rows of (effect, rows, of them beyond the batch); what is not in the difference is unchanged."""
+def _count() -> Statement:
+    """Rows of (effect, rows, of them beyond the batch)."""
     of_table_alone = column(NEW, "d").is_(exp.null())
     beyond = exp.Filter(this=exp.Count(this=exp.Star()), expression=exp.Where(this=of_table_alone))
     found = exp.select(column(EFFECT, "d"), exp.Count(this=exp.Star()), beyond).from_(table(DIFFERENCE, "d"))
-    found = found.group_by(column(EFFECT, "d"))
-    rows = exp.select(exp.Count(this=exp.Star())).from_(table(action.source)).subquery()
-    differing = exp.select(exp.Count(this=column(NEW))).from_(table(DIFFERENCE)).subquery()
-    kept = exp.Sub(this=rows, expression=differing)
-    unchanged = exp.select(exp.Literal.string("unchanged"), kept, exp.Literal.number(0))
-    return statement(exp.union(found, unchanged, distinct=False))
+    return statement(found.group_by(column(EFFECT, "d")))
 
 
 def _delete(action: ReplaceRows) -> Statement:
@@ -167,35 +171,36 @@ def _update(action: ReplaceRows, target: TableShape) -> Statement:
     """Rows of the same key in place; what an equal key fixes stays as it is."""
     fixed = {name for name in action.unique_key if is_exact(target[name])}
     names = [name for name in action.columns if name not in fixed] or action.columns
-    changes: list[exp.Expr] = [exp.EQ(this=column(name), expression=column(name, "w")) for name in names]
+    changes: list[exp.Expr] = [
+        exp.EQ(this=column(name), expression=column(new, "d")) for name, new in _values(action) if name in names
+    ]
     changes += [exp.EQ(this=column(name), expression=value) for name, value in _own(action)]
     if action.whole:
         lacking = [item.name for item in target.columns if item.writable and item.name not in action.columns]
         changes += [exp.EQ(this=column(name), expression=exp.var("DEFAULT")) for name in lacking]
     update = exp.Update(this=table(action.target, "t"), expressions=changes)
-    update.set("from_", joined_by_place(action.source))
+    update = update.from_(table(DIFFERENCE, "d"))
     return statement(update.where(_lies("updated")), **_own_binds(action))
 
 
 def _insert(action: ReplaceRows) -> Statement:
     """New rows in the order of their keys, so that two writers never wait for each other; else in that of the batch."""
-    on = exp.EQ(this=column("ctid", "w"), expression=column(NEW, "d"))
-    rows = exp.select().from_(table(DIFFERENCE, "d")).join(table(action.source, "w"), on=on)
-    order = [column(name, "w") for name in action.unique_key] or [column(NEW, "d")]
+    order = [column(new, "d") for name, new in _values(action) if name in action.unique_key] or [column(NEW, "d")]
+    rows = exp.select(*(column(new, "d") for _, new in _values(action))).from_(table(DIFFERENCE, "d"))
     return _inserted(action, rows.where(_is("inserted")).order_by(*order))
 
 
 def insert_all(action: ReplaceRows) -> Statement:
     """All rows of the batch, into a scope that has none."""
-    return _inserted(action, exp.select().from_(table(action.source, "w")))
+    rows = exp.select(*(column(name, "w") for name in action.columns)).from_(table(action.source, "w"))
+    return _inserted(action, rows)
 
 
 def _inserted(action: ReplaceRows, rows: exp.Select) -> Statement:
     own = _own(action)
-    values = [*(column(name, "w") for name in action.columns), *(value for _, value in own)]
     names = [quoted(name) for name in (*action.columns, *(name for name, _ in own))]
     into = exp.Schema(this=table(action.target), expressions=names)
-    return statement(exp.Insert(this=into, expression=rows.select(*values)), **_own_binds(action))
+    return statement(exp.Insert(this=into, expression=rows.select(*(value for _, value in own))), **_own_binds(action))
 
 
 def _own(action: ReplaceRows) -> list[tuple[str, exp.Expr]]:

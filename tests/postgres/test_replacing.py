@@ -91,6 +91,53 @@ def test_a_key_twice_in_a_table_without_an_index_is_there_once_afterwards(wareho
     assert receipt.effects.deleted == receipt.measure.beyond_batch == 1
 
 
+@pytest.mark.parametrize(
+    ("before", "batch", "effects"),
+    [
+        ("a a b", "a b", {"deleted": 1, "unchanged": 2}),
+        ("a b", "a a b", {"inserted": 1, "unchanged": 2}),
+        ("a b", "a c", {"inserted": 1, "deleted": 1, "unchanged": 1}),
+        ("a NULL NULL", "NULL a", {"deleted": 1, "unchanged": 2}),
+        ("a NULL", "NULL a", {"unchanged": 2}),
+    ],
+)
+def test_rows_without_a_key_are_there_as_often_as_in_the_batch(
+    warehouse: Warehouse, before: str, batch: str, effects: dict[str, int]
+) -> None:
+    warehouse.sql("CREATE TABLE t (d date, v text)")
+    for revision, values in enumerate((before, batch), start=1):
+        rows = (f"2025-05-01,{value.replace('NULL', '')}\n" for value in values.split())
+        receipt = warehouse.load(spec(**BY_DAY), "d,v\n" + "".join(rows), revision=revision)
+
+    assert counted(receipt) == effects
+    assert sorted(str(value) for (value,) in warehouse.sql("SELECT coalesce(v, 'NULL') FROM t")) == sorted(
+        batch.split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("kinds", "keys"),
+    [
+        ("k bigint", ["1", "2", "1"]),
+        ("k text", ["a", "b", "a"]),
+        ("k numeric", ["1.0", "2", "1.00"]),
+        ("k double precision", ["0", "2", "-0"]),
+        ("k bit varying", ["101", "11", "101"]),
+        ("k date, l text", ["2025-05-01,a", "2025-05-01,b", "2025-05-01,a"]),
+    ],
+)
+def test_a_key_of_any_type_that_repeats_in_the_batch_is_there_once(
+    warehouse: Warehouse, kinds: str, keys: list[str]
+) -> None:
+    names = [kind.split()[0] for kind in kinds.split(", ")]
+    warehouse.sql(f"CREATE TABLE t ({kinds}, d date, PRIMARY KEY ({', '.join(names)}))")
+    header = ",".join(names) + ",d\n"
+
+    receipt = warehouse.load(spec(unique_key=names, **BY_DAY), header + "".join(f"{key},2025-05-01\n" for key in keys))
+
+    assert counted(receipt) == {"inserted": 2, "duplicate": 1}
+
+
 def test_no_child_for_the_range_names_table_and_range(warehouse: Warehouse) -> None:
     warehouse.sql("CREATE TABLE t (d date, id int) PARTITION BY RANGE (d)")
     warehouse.sql("CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM ('2025-05-02') TO ('2025-05-03')")

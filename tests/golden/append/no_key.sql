@@ -22,7 +22,10 @@ SELECT
   "w"."idem_new",
   "t"."idem_old",
   "t"."idem_child",
-  "t"."idem_writer"
+  "t"."idem_writer",
+  "w"."order_id" AS "idem_value_0",
+  "w"."order_date" AS "idem_value_1",
+  "w"."status" AS "idem_value_2"
 FROM (
   SELECT
     "s"."order_id",
@@ -81,20 +84,7 @@ SELECT
     "d"."idem_new" IS NULL)
 FROM "pg_temp"."idem_difference" AS "d"
 GROUP BY
-  "d"."effect"
-UNION ALL
-SELECT
-  'unchanged',
-  (
-    SELECT
-      COUNT(*)
-    FROM "pg_temp"."idem_staging"
-  ) - (
-    SELECT
-      COUNT("idem_new")
-    FROM "pg_temp"."idem_difference"
-  ),
-  0;
+  "d"."effect";
 
 DELETE FROM "public"."orders" AS "t" USING   "pg_temp"."idem_difference" AS "d"
 WHERE
@@ -111,13 +101,11 @@ INSERT INTO "public"."orders" (
   "_idem_batch_id"
 )
 SELECT
-  "w"."order_id",
-  "w"."order_date",
-  "w"."status",
+  "d"."idem_value_0",
+  "d"."idem_value_1",
+  "d"."idem_value_2",
   %(batch_id)s
 FROM "pg_temp"."idem_difference" AS "d"
-JOIN "pg_temp"."idem_staging" AS "w"
-  ON "w"."ctid" = "d"."idem_new"
 WHERE
   "d"."effect" = 'inserted'
 ORDER BY

@@ -35,7 +35,10 @@ SELECT
   "w"."idem_new",
   "t"."idem_old",
   "t"."idem_child",
-  "t"."idem_writer"
+  "t"."idem_writer",
+  "w"."order_id" AS "idem_value_0",
+  "w"."order_date" AS "idem_value_1",
+  "w"."status" AS "idem_value_2"
 FROM (
   SELECT
     "s"."order_id",
@@ -90,20 +93,7 @@ SELECT
     "d"."idem_new" IS NULL)
 FROM "pg_temp"."idem_difference" AS "d"
 GROUP BY
-  "d"."effect"
-UNION ALL
-SELECT
-  'unchanged',
-  (
-    SELECT
-      COUNT(*)
-    FROM "pg_temp"."idem_winners"
-  ) - (
-    SELECT
-      COUNT("idem_new")
-    FROM "pg_temp"."idem_difference"
-  ),
-  0;
+  "d"."effect";
 
 DELETE FROM "public"."orders" AS "t" USING   "pg_temp"."idem_difference" AS "d"
 WHERE
@@ -113,10 +103,8 @@ WHERE
   AND "t"."xmin" = "d"."idem_writer";
 
 -- binds: batch_id = 20250501_01
-UPDATE "public"."orders" AS "t" SET "order_date" = "w"."order_date", "status" = "w"."status", "_idem_batch_id" = %(batch_id)s
+UPDATE "public"."orders" AS "t" SET "order_date" = "d"."idem_value_1", "status" = "d"."idem_value_2", "_idem_batch_id" = %(batch_id)s
 FROM "pg_temp"."idem_difference" AS "d"
-  JOIN "pg_temp"."idem_winners" AS "w"
-    ON "w"."ctid" = "d"."idem_new"
 WHERE
   "d"."effect" = 'updated'
   AND "t"."ctid" = "d"."idem_old"
@@ -131,14 +119,12 @@ INSERT INTO "public"."orders" (
   "_idem_batch_id"
 )
 SELECT
-  "w"."order_id",
-  "w"."order_date",
-  "w"."status",
+  "d"."idem_value_0",
+  "d"."idem_value_1",
+  "d"."idem_value_2",
   %(batch_id)s
 FROM "pg_temp"."idem_difference" AS "d"
-JOIN "pg_temp"."idem_winners" AS "w"
-  ON "w"."ctid" = "d"."idem_new"
 WHERE
   "d"."effect" = 'inserted'
 ORDER BY
-  "w"."order_id";
+  "d"."idem_value_0";

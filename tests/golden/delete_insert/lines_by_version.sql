@@ -44,7 +44,12 @@ SELECT
   "t"."idem_old",
   "t"."idem_child",
   "t"."idem_writer",
-  COALESCE("w"."order_id", "t"."order_id") AS "idem_key_0"
+  COALESCE("w"."order_id", "t"."order_id") AS "idem_key_0",
+  "w"."order_id" AS "idem_value_0",
+  "w"."line_no" AS "idem_value_1",
+  "w"."amount" AS "idem_value_2",
+  "w"."updated_at" AS "idem_value_3",
+  "w"."note" AS "idem_value_4"
 FROM (
   SELECT
     "s"."order_id",
@@ -212,20 +217,7 @@ SELECT
     "d"."idem_new" IS NULL)
 FROM "pg_temp"."idem_difference" AS "d"
 GROUP BY
-  "d"."effect"
-UNION ALL
-SELECT
-  'unchanged',
-  (
-    SELECT
-      COUNT(*)
-    FROM "pg_temp"."idem_winners"
-  ) - (
-    SELECT
-      COUNT("idem_new")
-    FROM "pg_temp"."idem_difference"
-  ),
-  0;
+  "d"."effect";
 
 DELETE FROM "public"."orders" AS "t" USING   "pg_temp"."idem_difference" AS "d"
 WHERE
@@ -234,10 +226,8 @@ WHERE
   AND "t"."tableoid" = "d"."idem_child"
   AND "t"."xmin" = "d"."idem_writer";
 
-UPDATE "public"."orders" AS "t" SET "amount" = "w"."amount", "updated_at" = "w"."updated_at", "note" = "w"."note"
+UPDATE "public"."orders" AS "t" SET "amount" = "d"."idem_value_2", "updated_at" = "d"."idem_value_3", "note" = "d"."idem_value_4"
 FROM "pg_temp"."idem_difference" AS "d"
-  JOIN "pg_temp"."idem_winners" AS "w"
-    ON "w"."ctid" = "d"."idem_new"
 WHERE
   "d"."effect" = 'updated'
   AND "t"."ctid" = "d"."idem_old"
@@ -252,16 +242,14 @@ INSERT INTO "public"."orders" (
   "note"
 )
 SELECT
-  "w"."order_id",
-  "w"."line_no",
-  "w"."amount",
-  "w"."updated_at",
-  "w"."note"
+  "d"."idem_value_0",
+  "d"."idem_value_1",
+  "d"."idem_value_2",
+  "d"."idem_value_3",
+  "d"."idem_value_4"
 FROM "pg_temp"."idem_difference" AS "d"
-JOIN "pg_temp"."idem_winners" AS "w"
-  ON "w"."ctid" = "d"."idem_new"
 WHERE
   "d"."effect" = 'inserted'
 ORDER BY
-  "w"."order_id",
-  "w"."line_no";
+  "d"."idem_value_0",
+  "d"."idem_value_1";

@@ -50,7 +50,11 @@ SELECT
   "t"."idem_child",
   "t"."idem_writer",
   COALESCE("w"."order_id", "t"."order_id") AS "idem_key_0",
-  COALESCE("w"."line_no", "t"."line_no") AS "idem_key_1"
+  COALESCE("w"."line_no", "t"."line_no") AS "idem_key_1",
+  "w"."order_id" AS "idem_value_0",
+  "w"."line_no" AS "idem_value_1",
+  "w"."amount" AS "idem_value_2",
+  "w"."updated_at" AS "idem_value_3"
 FROM (
   SELECT
     "s"."order_id",
@@ -114,20 +118,7 @@ SELECT
     "d"."idem_new" IS NULL)
 FROM "pg_temp"."idem_difference" AS "d"
 GROUP BY
-  "d"."effect"
-UNION ALL
-SELECT
-  'unchanged',
-  (
-    SELECT
-      COUNT(*)
-    FROM "pg_temp"."idem_winners"
-  ) - (
-    SELECT
-      COUNT("idem_new")
-    FROM "pg_temp"."idem_difference"
-  ),
-  0;
+  "d"."effect";
 
 DELETE FROM "public"."orders" AS "t" USING   "pg_temp"."idem_difference" AS "d"
 WHERE
@@ -136,10 +127,8 @@ WHERE
   AND "t"."tableoid" = "d"."idem_child"
   AND "t"."xmin" = "d"."idem_writer";
 
-UPDATE "public"."orders" AS "t" SET "amount" = "w"."amount", "updated_at" = "w"."updated_at", "note" = DEFAULT
+UPDATE "public"."orders" AS "t" SET "amount" = "d"."idem_value_2", "updated_at" = "d"."idem_value_3", "note" = DEFAULT
 FROM "pg_temp"."idem_difference" AS "d"
-  JOIN "pg_temp"."idem_winners" AS "w"
-    ON "w"."ctid" = "d"."idem_new"
 WHERE
   "d"."effect" = 'updated'
   AND "t"."ctid" = "d"."idem_old"
@@ -153,15 +142,13 @@ INSERT INTO "public"."orders" (
   "updated_at"
 )
 SELECT
-  "w"."order_id",
-  "w"."line_no",
-  "w"."amount",
-  "w"."updated_at"
+  "d"."idem_value_0",
+  "d"."idem_value_1",
+  "d"."idem_value_2",
+  "d"."idem_value_3"
 FROM "pg_temp"."idem_difference" AS "d"
-JOIN "pg_temp"."idem_winners" AS "w"
-  ON "w"."ctid" = "d"."idem_new"
 WHERE
   "d"."effect" = 'inserted'
 ORDER BY
-  "w"."order_id",
-  "w"."line_no";
+  "d"."idem_value_0",
+  "d"."idem_value_1";

@@ -25,7 +25,11 @@ SELECT
   "w"."idem_new",
   "t"."idem_old",
   "t"."idem_child",
-  "t"."idem_writer"
+  "t"."idem_writer",
+  "w"."Id" AS "idem_value_0",
+  "w"."when %%" AS "idem_value_1",
+  "w"."place" AS "idem_value_2",
+  "w"."data" AS "idem_value_3"
 FROM (
   SELECT
     "s"."Id",
@@ -118,20 +122,7 @@ SELECT
     "d"."idem_new" IS NULL)
 FROM "pg_temp"."idem_difference" AS "d"
 GROUP BY
-  "d"."effect"
-UNION ALL
-SELECT
-  'unchanged',
-  (
-    SELECT
-      COUNT(*)
-    FROM "pg_temp"."idem_staging"
-  ) - (
-    SELECT
-      COUNT("idem_new")
-    FROM "pg_temp"."idem_difference"
-  ),
-  0;
+  "d"."effect";
 
 DELETE FROM "Sales-2024"."Or""der" AS "t" USING   "pg_temp"."idem_difference" AS "d"
 WHERE
@@ -147,13 +138,11 @@ INSERT INTO "Sales-2024"."Or""der" (
   "data"
 )
 SELECT
-  "w"."Id",
-  "w"."when %",
-  "w"."place",
-  "w"."data"
+  "d"."idem_value_0",
+  "d"."idem_value_1",
+  "d"."idem_value_2",
+  "d"."idem_value_3"
 FROM "pg_temp"."idem_difference" AS "d"
-JOIN "pg_temp"."idem_staging" AS "w"
-  ON "w"."ctid" = "d"."idem_new"
 WHERE
   "d"."effect" = 'inserted'
 ORDER BY

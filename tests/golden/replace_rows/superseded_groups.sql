@@ -28,7 +28,12 @@ SELECT
   "t"."idem_old",
   "t"."idem_child",
   "t"."idem_writer",
-  COALESCE("w"."order_id", "t"."order_id") AS "idem_key_0"
+  COALESCE("w"."order_id", "t"."order_id") AS "idem_key_0",
+  "w"."order_id" AS "idem_value_0",
+  "w"."line_no" AS "idem_value_1",
+  "w"."amount" AS "idem_value_2",
+  "w"."updated_at" AS "idem_value_3",
+  "w"."note" AS "idem_value_4"
 FROM (
   SELECT
     "s"."order_id",
@@ -146,20 +151,7 @@ SELECT
     "d"."idem_new" IS NULL)
 FROM "pg_temp"."idem_difference" AS "d"
 GROUP BY
-  "d"."effect"
-UNION ALL
-SELECT
-  'unchanged',
-  (
-    SELECT
-      COUNT(*)
-    FROM "pg_temp"."idem_staging"
-  ) - (
-    SELECT
-      COUNT("idem_new")
-    FROM "pg_temp"."idem_difference"
-  ),
-  0;
+  "d"."effect";
 
 DELETE FROM "public"."orders" AS "t" USING   "pg_temp"."idem_difference" AS "d"
 WHERE
@@ -176,14 +168,12 @@ INSERT INTO "public"."orders" (
   "note"
 )
 SELECT
-  "w"."order_id",
-  "w"."line_no",
-  "w"."amount",
-  "w"."updated_at",
-  "w"."note"
+  "d"."idem_value_0",
+  "d"."idem_value_1",
+  "d"."idem_value_2",
+  "d"."idem_value_3",
+  "d"."idem_value_4"
 FROM "pg_temp"."idem_difference" AS "d"
-JOIN "pg_temp"."idem_staging" AS "w"
-  ON "w"."ctid" = "d"."idem_new"
 WHERE
   "d"."effect" = 'inserted'
 ORDER BY

@@ -140,20 +140,7 @@ SELECT
   0
 FROM "pg_temp"."idem_difference" AS "d"
 WHERE
-  "d"."effect" = 'stale'
-UNION ALL
-SELECT
-  'unchanged',
-  (
-    SELECT
-      COUNT(*)
-    FROM "pg_temp"."idem_winners"
-  ) - (
-    SELECT
-      COUNT("idem_new")
-    FROM "pg_temp"."idem_difference"
-  ),
-  0;
+  "d"."effect" = 'stale';
 
 UPDATE "public"."orders" AS "t" SET "tier" = CASE WHEN "d"."effect" = 'updated' THEN "w"."tier" ELSE "t"."tier" END, "valid_from" = "d"."idem_since", "valid_to" = "d"."idem_until"
 FROM "pg_temp"."idem_difference" AS "d"

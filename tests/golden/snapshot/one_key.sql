@@ -40,7 +40,10 @@ SELECT
   "w"."idem_new",
   "t"."idem_old",
   "t"."idem_child",
-  "t"."idem_writer"
+  "t"."idem_writer",
+  "w"."order_id" AS "idem_value_0",
+  "w"."order_date" AS "idem_value_1",
+  "w"."status" AS "idem_value_2"
 FROM (
   SELECT
     "s"."order_id",
@@ -102,20 +105,7 @@ SELECT
     "d"."idem_new" IS NULL)
 FROM "pg_temp"."idem_difference" AS "d"
 GROUP BY
-  "d"."effect"
-UNION ALL
-SELECT
-  'unchanged',
-  (
-    SELECT
-      COUNT(*)
-    FROM "pg_temp"."idem_winners"
-  ) - (
-    SELECT
-      COUNT("idem_new")
-    FROM "pg_temp"."idem_difference"
-  ),
-  0;
+  "d"."effect";
 
 DELETE FROM "public"."orders" AS "t" USING   "pg_temp"."idem_difference" AS "d"
 WHERE
@@ -124,10 +114,8 @@ WHERE
   AND "t"."tableoid" = "d"."idem_child"
   AND "t"."xmin" = "d"."idem_writer";
 
-UPDATE "public"."orders" AS "t" SET "order_date" = "w"."order_date", "status" = "w"."status"
+UPDATE "public"."orders" AS "t" SET "order_date" = "d"."idem_value_1", "status" = "d"."idem_value_2"
 FROM "pg_temp"."idem_difference" AS "d"
-  JOIN "pg_temp"."idem_winners" AS "w"
-    ON "w"."ctid" = "d"."idem_new"
 WHERE
   "d"."effect" = 'updated'
   AND "t"."ctid" = "d"."idem_old"
@@ -140,13 +128,11 @@ INSERT INTO "public"."orders" (
   "status"
 )
 SELECT
-  "w"."order_id",
-  "w"."order_date",
-  "w"."status"
+  "d"."idem_value_0",
+  "d"."idem_value_1",
+  "d"."idem_value_2"
 FROM "pg_temp"."idem_difference" AS "d"
-JOIN "pg_temp"."idem_winners" AS "w"
-  ON "w"."ctid" = "d"."idem_new"
 WHERE
   "d"."effect" = 'inserted'
 ORDER BY
-  "w"."order_id";
+  "d"."idem_value_0";
