@@ -21,10 +21,9 @@ def replace_partition(work: Work, action: ReplacePartition) -> None:
         LockTimeoutError: somebody read the table all the time.
         NoChildTableError: no child is of exactly this partition.
     """
-    rows = work.publishable
-    work.count(Effects(duplicate=work.rows - rows))
+    work.count(Effects(duplicate=work.repeated))
     if action.superseded:
-        work.count(Effects(stale=rows))
+        work.count(Effects(stale=work.publishable))
         return
     child, options = _child(work, action)
     if not _differs(work, action):

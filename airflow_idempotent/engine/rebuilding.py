@@ -23,6 +23,5 @@ def rebuild_intervals(work: Work, action: RebuildIntervals) -> None:
         [(count,)] = work.session.query(repeated_keys(versions, target))
         if count:
             raise RepeatedKeyError(**work.where, unique_key=action.row_key, count=count)
-    rows = work.publishable
-    work.count(Effects(duplicate=work.measure.staged_rows - rows))
-    write_difference(work, difference_of(action, target), rows=rows)
+    work.count(Effects(duplicate=work.repeated))
+    write_difference(work, difference_of(action, target), rows=work.publishable)

@@ -33,10 +33,9 @@ log = logging.getLogger(__name__)
 def replace_rows(work: Work, action: ReplaceRows) -> None:
     """Make the scope hold exactly the batch; an older batch than the newest says nothing."""
     rows = work.publishable
-    repeated = work.rows - rows
-    if action.refuse_repeats and repeated:
-        raise RepeatedInBatchError(**work.where, unique_key=action.unique_key, count=repeated)
-    work.count(Effects(duplicate=repeated))
+    if action.refuse_repeats and work.repeated:
+        raise RepeatedInBatchError(**work.where, unique_key=action.unique_key, count=work.repeated)
+    work.count(Effects(duplicate=work.repeated))
     if action.superseded and not action.keys:
         work.count(Effects(stale=rows))
         return

@@ -36,6 +36,11 @@ class Work:
         return self.rows if self.winners is None else self.winners
 
     @property
+    def repeated(self) -> int:
+        """Rows of the batch that lost to another one of their key."""
+        return self.rows - self.publishable
+
+    @property
     def where(self) -> dict[str, Any]:
         """The table and the partition, as errors take them."""
         return {"table": self.step.table, "partition": self.step.partition.key}

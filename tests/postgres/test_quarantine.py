@@ -17,8 +17,9 @@ from airflow_idempotent.errors import (
     TooManyRejectedError,
 )
 from airflow_idempotent.spec.load import LoadSpec
-from tests.loading import Warehouse
+from tests.loading import DAY, Warehouse
 from tests.postgres_fixtures import Connect
+from tests.tried import TRIED, every_strategy
 
 TABLE = """
 CREATE DOMAIN small AS int CHECK (VALUE < 100);
@@ -179,6 +180,26 @@ def test_rows_without_a_time_or_of_another_day_refuse_the_batch_where_the_spec_s
         warehouse.load(spec(**BY_DAY, on_outside_partition="raise"), DAYS)
 
     assert warehouse.sql("SELECT count(*) FROM orders") == [(0,)]
+
+
+# --- every strategy ---------------------------------------------------------------------------------------------------
+
+
+@every_strategy
+@pytest.mark.parametrize("mode", ["quarantine", "exclude"])
+def test_a_row_that_is_left_out_is_counted_once_whatever_the_strategy(
+    connect_once: Connect, name: str, mode: str
+) -> None:
+    warehouse, tried = Warehouse(connect_once), TRIED[name]
+    warehouse.sql(tried.ddl())
+    words = {"reject": {"mode": "quarantine", "max_share": 1}} if mode == "quarantine" else {}
+    found = tried.spec(partition_by={"column": "d"}, on_outside_partition="exclude", **words)
+    rows = [(1, 1, DAY, "a"), (2, 1, "2025-05-02", "b")] + ([("x", 1, DAY, "c")] if words else [])
+
+    first, again = (warehouse.load(found, tried.csv("id,ver,d,v", rows)) for _ in range(2))
+
+    assert (first.effects.inserted, first.effects.rejected, first.effects.duplicate) == (1, len(rows) - 1, 0)
+    assert (again.effects.touched, again.effects.unchanged, again.effects.rejected) == (0, 1, len(rows) - 1)
 
 
 # --- any mixture ------------------------------------------------------------------------------------------------------
