@@ -71,8 +71,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     staged = stage(load, target, columns)
     strategy, by = spec.strategy, spec.partition_column
     extra = tuple(item for item in asked_of_batch(spec, target) if item.name not in target)
-    lenient = spec.reject.mode == "quarantine"
-    actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra, lenient)]
+    actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra, spec.quarantines)]
     actions += filling(load, staged)
     actions += inspection(spec, staged, target)
     if staged.deduplicated:
@@ -101,7 +100,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
 
 def filling(load: Load, staged: Staged) -> tuple[Action, ...]:
     """What brings the batch into staging: the bytes of its parts, or the rows of its query."""
-    manifest, lenient = load.manifest, load.spec.reject.mode == "quarantine"
+    manifest, lenient = load.manifest, load.spec.quarantines
     if query := manifest.query:
         return (QueryBatch(staged.staging, query.sql, staged.columns, bind_values(query.binds)),)
     return tuple(

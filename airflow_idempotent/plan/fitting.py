@@ -11,6 +11,7 @@ from airflow_idempotent.core.partition import Grain, is_time
 from airflow_idempotent.errors import SchemaDriftError
 from airflow_idempotent.plan.schema_change import Ruling, rule
 from airflow_idempotent.spec.load import LoadSpec
+from airflow_idempotent.spec.transform import NO_PLACE
 from airflow_idempotent.spec.words import meant
 
 
@@ -60,6 +61,7 @@ def batch_columns(
         if item.name in found and not item.writable
     ]
     problems += [f"column {name!r} is filled by strategy {spec.strategy.kind!r}" for name in found if name in own]
+    problems += [f"'reject: quarantine' {NO_PLACE}"] if manifest.query and spec.quarantines else []
     problems += forbidden
     if problems:
         raise SchemaDriftError(table=spec.table, problems=(*problems, *the_target_has(target)))
@@ -105,10 +107,9 @@ def target_problems(spec: LoadSpec, target: TableShape) -> list[str]:
         problems.append(f"column {by!r} is {target[by].data_type}: partitions need a date, timestamp or timestamptz")
     elif by and by in target and target[by].data_type == "date" and spec.grain is Grain.HOUR:
         problems.append(f"column {by!r} is date: it cannot tell the hours of a day apart")
-    own = spec.strategy.own_columns({item.name: item for item in target.columns}, spec.version)
     return problems + [
         f"column {item.name!r} is {found.data_type}: strategy {spec.strategy.kind!r} fills it with {item.data_type}"
-        for item in own
+        for item in own_columns(spec, target)
         for found in target.columns
         if found.name == item.name != BATCH_ID and found.data_type != item.data_type
     ]

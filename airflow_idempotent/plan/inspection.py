@@ -11,7 +11,7 @@ from airflow_idempotent.spec.load import LoadSpec
 def inspection(spec: LoadSpec, staged: Staged, target: TableShape) -> tuple[Action, ...]:
     """Bad and unwanted rows are taken out where the spec says so, the others are refused; the rest is measured."""
     missing, outside = (spec.policy_for(name) for name in ("on_event_time_missing", "on_outside_partition"))
-    lenient = spec.reject.mode == "quarantine"
+    lenient = spec.quarantines
     taken_out = ("exclude", "raise") if lenient else ("exclude",)
     key = spec.strategy.never_null(spec.unique_key, spec.version)
     listed = target.select(staged.columns)

@@ -68,7 +68,7 @@ def _rejecting(spec: TableSpec) -> str:
 
 def null_key(spec: TableSpec) -> str:
     """What becomes of rows with NULL in the key."""
-    if spec.reject.mode == "quarantine":
+    if spec.quarantines:
         return "Rows with NULL in a column of the key go to the quarantine."
     return "A batch with NULL in a column of the key is refused whole, naming column and count; nothing is loaded."
 

@@ -163,6 +163,11 @@ class LoadSpec(Model):
         return getattr(self, option) or (default if self.partition_column else "include")
 
     @property
+    def quarantines(self) -> bool:
+        """Whether bad rows are set aside instead of refusing the batch."""
+        return self.reject.mode == "quarantine"
+
+    @property
     def column_names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 from airflow_idempotent.core.partition import Grain, Partition
 from airflow_idempotent.spec.load import LoadSpec, Problem
 from airflow_idempotent.spec.source import Files, Model, Source
-from airflow_idempotent.spec.transform import Transform
+from airflow_idempotent.spec.transform import NO_PLACE, Transform
 from airflow_idempotent.spec.words import meant
 
 PRESETS = {
@@ -77,6 +77,8 @@ class TableSpec(LoadSpec):
         yield from super().problems()
         if isinstance(self.source, Files):
             yield from self.source.problems(self.column_names)
+        if self.quarantines and isinstance(self.source, Transform):
+            yield "reject.mode", f"'quarantine' {NO_PLACE}"
         if self.schedule and self.schedule.startswith("@") and self.schedule not in PRESETS:
             yield (
                 "schedule",

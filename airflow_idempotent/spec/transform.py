@@ -31,6 +31,9 @@ BINDS = ("start", "end", "cutoff_ts", "key", "run_id")
 
 LATER = ("watermark", "keys")
 
+NO_PLACE = "keeps rows with their file and line, and those of a query have neither: leave them out by its WHERE"
+"""Why the rows of a transform cannot be quarantined."""
+
 
 class Transform(Model):
     """SQL run inside the warehouse; ``:start :end :cutoff_ts :key :run_id`` are bound as values, never text.

@@ -18,6 +18,7 @@ from airflow_idempotent.errors import (
     GateClosedError,
     NullKeyError,
     PrecisionError,
+    SchemaDriftError,
     SourceChangedError,
     StatementTimeoutError,
     TransformError,
@@ -26,6 +27,7 @@ from airflow_idempotent.landing.code import pinned
 from airflow_idempotent.landing.land import Landed, land
 from airflow_idempotent.landing.store import BatchStore
 from airflow_idempotent.plan.build import Load
+from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.spec.loader import load_mapping
 from airflow_idempotent.spec.table import TableSpec
 from airflow_idempotent.spec.transform import Transform
@@ -445,3 +447,12 @@ def test_a_query_that_ends_the_transaction_is_not_sent_even_from_a_manifest(
         stage_merge(Load(spec, spec.partition(DAY), forged), connect=events.connect, batches=store)
 
     assert events.sql("SELECT count(*) FROM raw.events") == [(5,)]
+
+
+def test_rows_of_a_query_have_no_line_to_be_quarantined_with(events: Warehouse, store: BatchStore) -> None:
+    manifest = pin(store, features()).manifest
+    words = {"table": "features.daily", "columns": COLUMNS, "unique_key": ["user_id", "day"], "reject": "quarantine"}
+    spec = LoadSpec(**words)
+
+    with pytest.raises(SchemaDriftError, match="leave them out by its WHERE"):
+        stage_merge(Load(spec, spec.partition(DAY), manifest), connect=events.connect, batches=store)

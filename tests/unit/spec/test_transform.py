@@ -201,6 +201,11 @@ def test_a_column_that_the_spec_needs_is_selected(changes: dict[str, Any], colum
     assert column in str(refused.value)
 
 
+def test_its_rows_have_no_line_to_be_quarantined_with() -> None:
+    with pytest.raises(SpecError, match=r"reject\.mode: 'quarantine' keeps rows with their file and line"):
+        daily("SELECT 1 AS id", reject="quarantine")
+
+
 def test_in_a_dag_file_the_same_is_said() -> None:
     with pytest.raises(ValidationError, match=r"line 1: now\(\) gives another value"):
         Transform("select now() as a")
