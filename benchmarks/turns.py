@@ -23,8 +23,6 @@ class Figures:
     """Processor seconds of client and session: what the neighbours of a shared machine disturb less."""
     server_cpu: dict[Key, list[float]] = field(default_factory=lambda: defaultdict(list))
     """Those of the sessions alone."""
-    within: dict[Key, list[float]] = field(default_factory=lambda: defaultdict(list))
-    """Seconds of all steps of ours, the start of the process left out."""
     loads: dict[Key, list[float]] = field(default_factory=lambda: defaultdict(list))
     """Seconds of stage_merge alone."""
     wal: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -69,7 +67,6 @@ class Turns:
         else:
             run = self.turn(key, load)
         self.figures.steps[key] = run.partition["seconds"]
-        self.figures.within[key].append(sum(run.partition["seconds"].values()))
         self.figures.loads[key].append(run.partition["seconds"]["stage_merge"])
         return run
 

@@ -130,7 +130,7 @@ def _statements(action: Action, step: Step) -> Iterator[Statement]:
         case UpsertRows():
             if step.exclusive:
                 yield merge.repeated_keys(action, step.target)
-            yield from (merge.SAVEPOINT, *compiled, merge.READ_COUNTERS, merge.DROP_COUNTERS)
+            yield from (merge.SAVEPOINT, *compiled, merge.COUNTERS.read, merge.COUNTERS.drop)
             if step.target.intercepted:
                 yield merge.count_keys(action)
         case _:

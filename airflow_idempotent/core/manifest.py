@@ -79,6 +79,11 @@ class Part:
     source: str = ""
 
     @property
+    def label(self) -> str:
+        """What messages call it: the name it came under."""
+        return self.source or self.name
+
+    @property
     def compression(self) -> str:
         """``gzip``, ``zstd``, or empty when it lies there plain."""
         return compression_of(self.name)

@@ -115,11 +115,11 @@ def is_there(work: Work, action: Action) -> bool:
         case CreateTarget():
             return _found(work, action.target)[1]
         case AddColumns():
-            return all(column.name in _columns(work, action.target) for column in action.columns)
+            return _columns(work, action.target).keys() >= {column.name for column in action.columns}
         case DropColumns():
             return not set(action.columns) & _columns(work, action.target).keys()
         case WidenColumns():
-            return all(_columns(work, action.target).get(column.name) == column.new for column in action.columns)
+            return _columns(work, action.target).items() >= {(column.name, column.new) for column in action.columns}
         case EnsureChild():
             return bool(work.session.query(child_of(action)))
         case EnsureTombstones():

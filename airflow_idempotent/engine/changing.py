@@ -11,15 +11,12 @@ from airflow_idempotent.engine.attempts import TargetChanged
 from airflow_idempotent.engine.refusals import UNIQUE_VIOLATION, sqlstate
 from airflow_idempotent.engine.upserting import all_lie
 from airflow_idempotent.engine.work import Work
-from airflow_idempotent.errors import RepeatedKeyError, SchemaDriftError, UnknownOpError, UnknownValueError
+from airflow_idempotent.errors import SchemaDriftError, UnknownOpError, UnknownValueError
 from airflow_idempotent.spec.words import meant
 from airflow_idempotent.sql.change_merge import (
     AS_PLANNED,
-    BY_INDEX,
     COUNTED,
-    END,
-    READ,
-    START,
+    COUNTERS,
     bury,
     merge_changes,
     outlive,
@@ -28,6 +25,7 @@ from airflow_idempotent.sql.change_merge import (
 from airflow_idempotent.sql.changes import OUTLIVED, apply_changes, repeated_changes
 from airflow_idempotent.sql.judging import BURIED, UNCHANGED
 from airflow_idempotent.sql.merge import BACK_TO_SAVEPOINT, SAVEPOINT
+from airflow_idempotent.sql.planning import ROW_BY_ROW
 from airflow_idempotent.sql.statement import Statement
 from airflow_idempotent.sql.tombstones import forget_tombstones, retype_tombstones
 
@@ -86,7 +84,7 @@ def apply_events(work: Work, action: ApplyChanges) -> None:
 def _merged(work: Work, action: ApplyChanges) -> bool:
     """Write all of it by one MERGE; False, and nothing is written, when a value that must be unique is not yet free."""
     work.session.execute(SAVEPOINT)
-    for statement in (*BY_INDEX, *START):
+    for statement in (*ROW_BY_ROW, *COUNTERS.start):
         work.session.execute(statement)
     try:
         written = work.session.execute(merge_changes(action, work.step.target))
@@ -95,12 +93,12 @@ def _merged(work: Work, action: ApplyChanges) -> bool:
             raise
         work.session.execute(BACK_TO_SAVEPOINT)
         return False
-    [counts] = work.session.query(READ)
+    [counts] = work.session.query(COUNTERS.read)
     found = Effects(**dict(zip(COUNTED, counts, strict=True)))
     updated = written - found.inserted - found.deleted
     accounted = written + found.unchanged + found.stale
     work.count(found + Effects(updated=updated, duplicate=work.rows - accounted))
-    for statement in (END, bury(action), AS_PLANNED, outlive(action)):
+    for statement in (COUNTERS.drop, bury(action), AS_PLANNED, outlive(action)):
         work.session.execute(statement)
     return True
 
@@ -112,7 +110,7 @@ def _write_difference(work: Work, action: ApplyChanges) -> None:
     for statement in difference.find:
         work.session.execute(statement)
     if not target.is_unique(action.events.unique_key):
-        _refuse_repeated_keys(work, action)
+        work.refuse_repeated(action.events.unique_key, repeated_changes(action))
     found: dict[str, int] = {}
     accounted = 0
     for verdict, keys, beyond in work.session.query(difference.count):
@@ -149,12 +147,6 @@ def _write(work: Work, writes: Sequence[tuple[str, Statement]], found: dict[str,
 
 _BEHIND = {BURIED: ("inserted", "updated", "deleted", BURIED), OUTLIVED: ("inserted", "updated")}
 """The verdicts behind what is written among the tombstones."""
-
-
-def _refuse_repeated_keys(work: Work, action: ApplyChanges) -> None:
-    [(count,)] = work.session.query(repeated_changes(action))
-    if count:
-        raise RepeatedKeyError(**work.where, unique_key=action.events.unique_key, count=count)
 
 
 # --- the table of tombstones ------------------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ class _Part:
 
     def _ours(self, error: Exception | None) -> Exception | None:
         """What stopped the stream, as an error that names the file."""
-        file = self.action.part.source or self.action.part.name
+        file = self.action.part.label
         if isinstance(error, PackageMissingError):
             return ExtraMissingError(file=file, package=error.package, extra=error.extra)
         if isinstance(error, RefusedError):

@@ -179,6 +179,7 @@ class Ledger:
             event_id=event_id,
             recorded_at=recorded_at,
             content_fingerprint=step.manifest.content_fingerprint,
+            notes=step.notes,
         )
 
     def record_dedupe(self, table: str, removed: int, message: str) -> None:

@@ -122,7 +122,7 @@ def _keep(work: Work) -> None:
         "partition": work.step.partition.key,
         "batch": manifest.batch_id,
     }
-    work.session.execute(sql.keep_rejected(values, [part.source or part.name for part in manifest.parts]))
+    work.session.execute(sql.keep_rejected(values, [part.label for part in manifest.parts]))
 
 
 def _too_many(work: Work, action: RejectRows, rows: int) -> TooManyRejectedError:
@@ -130,9 +130,8 @@ def _too_many(work: Work, action: RejectRows, rows: int) -> TooManyRejectedError
     samples = []
     for part, record, name, why in work.session.query(sql.SAMPLES):
         lines = lines_of_records(manifest, manifest.parts[part], [record], work.batches)
-        file = manifest.parts[part].source or manifest.parts[part].name
         where = f"line {lines[record]}" if lines else f"record {record}"
-        samples.append(f"{file} {where} column {name!r}: {why}")
+        samples.append(f"{manifest.parts[part].label} {where} column {name!r}: {why}")
     allowed = action.max_rows if action.max_rows is not None and rows > action.max_rows else None
     return TooManyRejectedError(
         **work.where,

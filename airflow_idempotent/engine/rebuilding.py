@@ -6,7 +6,6 @@ from airflow_idempotent.core.actions import RebuildIntervals, UpsertRows
 from airflow_idempotent.core.step import Effects
 from airflow_idempotent.engine.differing import write_difference
 from airflow_idempotent.engine.work import Work
-from airflow_idempotent.errors import RepeatedKeyError
 from airflow_idempotent.sql.history import rebuild_intervals as difference_of
 from airflow_idempotent.sql.merge import repeated_keys
 
@@ -20,8 +19,6 @@ def rebuild_intervals(work: Work, action: RebuildIntervals) -> None:
     target = work.step.target
     if not target.is_unique(action.row_key):
         versions = UpsertRows(action.target, action.source, action.columns, action.row_key)
-        [(count,)] = work.session.query(repeated_keys(versions, target))
-        if count:
-            raise RepeatedKeyError(**work.where, unique_key=action.row_key, count=count)
+        work.refuse_repeated(action.row_key, repeated_keys(versions, target))
     work.count(Effects(duplicate=work.repeated))
     write_difference(work, difference_of(action, target), rows=work.publishable)

@@ -71,9 +71,7 @@ def bad_row(error: BaseException, table: str, partition: str, part: Part) -> Bad
     value, why = (found[3] or "")[:_VALUE_SHOWN] if found else "", reason(error)
     if value and value not in why:
         why = f"{why}: {value!r}"
-    return BadRowError(
-        table=table, partition=partition, file=part.source or part.name, line=line, column=name, reason=why
-    )
+    return BadRowError(table=table, partition=partition, file=part.label, line=line, column=name, reason=why)
 
 
 def refusal(error: BaseException, table: str, partition: str) -> IdempotentError:

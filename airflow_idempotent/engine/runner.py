@@ -53,7 +53,6 @@ def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpene
             message="; ".join(step.notes),
             seconds=seconds,
         )
-        receipt = replace(receipt, notes=step.notes)
         if dry_run:
             receipt = replace(receipt, dry_run=True, event_id=None)
             raise Rollback

@@ -10,11 +10,9 @@ from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import Effects
 from airflow_idempotent.engine.refusals import UNIQUE_VIOLATION, detail, sqlstate
 from airflow_idempotent.engine.work import Work
-from airflow_idempotent.errors import RepeatedKeyError
 from airflow_idempotent.sql.merge import (
     BACK_TO_SAVEPOINT,
-    DROP_COUNTERS,
-    READ_COUNTERS,
+    COUNTERS,
     SAVEPOINT,
     STALE,
     UNCHANGED,
@@ -35,12 +33,12 @@ def upsert(work: Work, action: UpsertRows) -> None:
     if action.within and not all_lie(work, *action.within):
         action = replace(action, within=None)
     if work.step.exclusive:
-        _refuse_repeated_keys(work, action)
+        work.refuse_repeated(action.unique_key, repeated_keys(action, target))
     if work.is_rerun and _is_all_there(work, action):
         return
     written = _merge(work, upsert_rows(action, target))
-    [(inserted, unchanged, stale)] = work.session.query(READ_COUNTERS)
-    work.session.execute(DROP_COUNTERS)
+    [(inserted, unchanged, stale)] = work.session.query(COUNTERS.read)
+    work.session.execute(COUNTERS.drop)
     kept = written + unchanged + stale
     rejected = 0
     if target.intercepted:
@@ -96,9 +94,3 @@ def all_lie(work: Work, column: str, partition: Partition) -> bool:
     if least is None or greatest is None:
         return not work.rows
     return partition.spans(least, greatest, work.step.target[column].data_type)
-
-
-def _refuse_repeated_keys(work: Work, action: UpsertRows) -> None:
-    [(count,)] = work.session.query(repeated_keys(action, work.step.target))
-    if count:
-        raise RepeatedKeyError(**work.where, unique_key=action.unique_key, count=count)

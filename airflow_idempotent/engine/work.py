@@ -9,6 +9,8 @@ from airflow_idempotent.core.step import Effects, Measure, Step
 from airflow_idempotent.core.verdict import CheckResult
 from airflow_idempotent.engine.batches import PartOpener
 from airflow_idempotent.engine.session import Session
+from airflow_idempotent.errors import RepeatedKeyError
+from airflow_idempotent.sql.statement import Statement
 
 
 @dataclass
@@ -44,6 +46,16 @@ class Work:
     def where(self) -> dict[str, Any]:
         """The table and the partition, as errors take them."""
         return {"table": self.step.table, "partition": self.step.partition.key}
+
+    def refuse_repeated(self, unique_key: tuple[str, ...], counting: Statement) -> None:
+        """Stop where the target holds keys more than once, which no index of it forbids.
+
+        Raises:
+            RepeatedKeyError: it does.
+        """
+        [(count,)] = self.session.query(counting)
+        if count:
+            raise RepeatedKeyError(**self.where, unique_key=unique_key, count=count)
 
     def count(self, effects: Effects, *, beyond: int = 0) -> None:
         """Add what an action did; ``beyond`` rows of it are of the table alone, and none of the batch."""

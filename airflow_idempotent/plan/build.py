@@ -26,7 +26,7 @@ from airflow_idempotent.core.relation import short_name
 from airflow_idempotent.core.staged import Scope, Staged
 from airflow_idempotent.core.step import Step, Timeouts
 from airflow_idempotent.errors import TargetMissingError
-from airflow_idempotent.plan.fitting import asked_of_batch, batch_columns, ruling, sequence_of
+from airflow_idempotent.plan.fitting import asked_of_batch, batch_columns, ruling, sequence_of, target_version
 from airflow_idempotent.plan.inspection import inspection
 from airflow_idempotent.plan.schema_change import actions_of, changed_shape
 from airflow_idempotent.spec.fingerprint import fingerprint
@@ -86,7 +86,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         partition=load.partition,
         manifest=load.manifest,
         actions=tuple(actions),
-        prepare=preparation(load, shape, ruled.change),
+        prepare=preparation(load, shape, target, ruled.change),
         notes=ruled.change.notes,
         exclusive=strategy.is_exclusive(target, spec.unique_key),
         scope=strategy.speaks_for,
@@ -119,7 +119,6 @@ def bind_values(binds: Mapping[str, str]) -> tuple[tuple[str, Any], ...]:
 def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
     """The batch as the strategy sees it."""
     spec, by = load.spec, load.spec.partition_column
-    sequence = sequence_of(spec, target)
     staging, winners = (
         short_name(name, spec.table, load.manifest.batch_id) for name in ("idem_staging", "idem_winners")
     )
@@ -129,8 +128,8 @@ def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
         winners=winners,
         columns=columns,
         unique_key=spec.unique_key,
-        version=tuple(name for name in spec.version if name not in sequence),
-        sequence=sequence,
+        version=target_version(spec, target),
+        sequence=sequence_of(spec, target),
         batch_id=load.manifest.batch_id,
         partition=load.partition,
         partition_column=by,
@@ -140,23 +139,24 @@ def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
     )
 
 
-def preparation(load: Load, shape: TableShape | None, change: SchemaChange) -> tuple[Action, ...]:
-    """What must be there before the batch can be written: the table, its columns, the child of the partition."""
+def preparation(load: Load, shape: TableShape | None, target: TableShape, change: SchemaChange) -> tuple[Action, ...]:
+    """What must be there before the batch can be written: the table, its columns, the child of the partition.
+
+    ``shape`` is the table as it is, ``target`` as it will be.
+    """
     spec, column = load.spec, load.spec.partition_by.column
     prepare: list[Action] = []
     declared = column if spec.partition_by.declarative else None
     if shape is None:
-        columns = created_shape(spec).columns
-        prepare.append(CreateTarget(spec.relation, columns, spec.created_key, spec.fillfactor, declared))
+        prepare.append(
+            CreateTarget(spec.relation, created_shape(spec).columns, spec.created_key, spec.fillfactor, declared)
+        )
         if indexed := spec.strategy.indexed:
             prepare.append(EnsureIndex(spec.relation, indexed))
-    prepare += actions_of(change, shape or created_shape(spec), spec.strategy.defaults())
-    if declared and (shape is None or shape.partitioned):
-        by = (shape or created_shape(spec))[declared]
-        prepare.append(EnsureChild(spec.relation, by, load.partition, spec.fillfactor))
-    sequence = sequence_of(spec, changed_shape(shape or created_shape(spec), change))
-    version = tuple(name for name in spec.version if name not in sequence)
-    return (*prepare, *spec.strategy.made(spec.relation, spec.unique_key, version))
+    prepare += actions_of(change, target.relation, spec.strategy.defaults())
+    if declared and target.partitioned:
+        prepare.append(EnsureChild(spec.relation, target[declared], load.partition, spec.fillfactor))
+    return (*prepare, *spec.strategy.made(spec.relation, spec.unique_key, target_version(spec, target)))
 
 
 def blank_step(load: Load) -> Step:

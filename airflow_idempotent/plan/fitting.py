@@ -50,7 +50,7 @@ def batch_columns(
     uniform = not isinstance(manifest.format, JsonlFormat)
     others = (part for part in parts if uniform and set(part.columns) != set(found))
     first = f"the first file {', '.join(found)}"
-    problems = [f"file {part.source or part.name!r} has columns {', '.join(part.columns)}, {first}" for part in others]
+    problems = [f"file {part.label!r} has columns {', '.join(part.columns)}, {first}" for part in others]
     extra = tuple(name for name in found if name not in target and name not in asked)
     wanted = dict.fromkeys([*spec.unique_key, *spec.version, *spec.column_names, *asked])
     problems += [f"column {name!r} is missing in the batch{meant(name, found)}" for name in wanted if name not in found]
@@ -76,6 +76,12 @@ def sequence_of(spec: LoadSpec, target: TableShape) -> tuple[str, ...]:
     return spec.version[len(known) - lacking :] if may and lacking else ()
 
 
+def target_version(spec: LoadSpec, target: TableShape) -> tuple[str, ...]:
+    """The columns of the version without those that only the batch has."""
+    sequence = sequence_of(spec, target)
+    return spec.version[: len(spec.version) - len(sequence)]
+
+
 def asked_of_batch(spec: LoadSpec, target: TableShape) -> tuple[Column, ...]:
     """Columns that the batch must have and the target need not."""
     return (*spec.strategy.batch_only(), *(Column(name, "text") for name in sequence_of(spec, target)))
@@ -96,7 +102,7 @@ def batch_names(manifest: Manifest, spec: LoadSpec) -> tuple[str, ...]:
 def target_problems(spec: LoadSpec, target: TableShape) -> list[str]:
     """What the spec says of columns that the target does not have, or not so."""
     by = spec.partition_column
-    version = [name for name in spec.version if name not in sequence_of(spec, target)]
+    version = target_version(spec, target)
     used = dict.fromkeys([*spec.unique_key, *version, *spec.column_names, *((by,) if by else ())])
     used |= dict.fromkeys(spec.strategy.target_columns_used.values())
     used |= dict.fromkeys(name for check in spec.checks for name in check.columns_used)

@@ -9,6 +9,7 @@ from airflow_idempotent.core.actions import Action, AddColumns, DropColumns, Wid
 from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.data_types import catalogue_spelling
 from airflow_idempotent.core.drift import Retyped, SchemaChange, widens
+from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.spec.words import meant
 
@@ -78,17 +79,15 @@ def _differs(item: Retyped) -> str:
     return f"column {item.name!r} is {item.old} in the target, {item.new} in the spec; {change}"
 
 
-def actions_of(
-    change: SchemaChange, target: TableShape, defaults: tuple[tuple[str, str], ...] = ()
-) -> tuple[Action, ...]:
+def actions_of(change: SchemaChange, target: Relation, defaults: Defaults = ()) -> tuple[Action, ...]:
     """The change as actions, to be done before the load; columns come before others go."""
     found: list[Action] = []
     if change.added:
-        found.append(AddColumns(target.relation, change.added, defaults))
+        found.append(AddColumns(target, change.added, defaults))
     if change.retyped:
-        found.append(WidenColumns(target.relation, change.retyped))
+        found.append(WidenColumns(target, change.retyped))
     if change.dropped:
-        found.append(DropColumns(target.relation, change.dropped))
+        found.append(DropColumns(target, change.dropped))
     return tuple(found)
 
 

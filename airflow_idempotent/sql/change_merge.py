@@ -10,27 +10,21 @@ from sqlglot import exp
 
 from airflow_idempotent.core.actions.changes import ApplyChanges
 from airflow_idempotent.core.columns import TableShape
+from airflow_idempotent.sql.counting import Counters, skip, take
 from airflow_idempotent.sql.events import IS_DELETE
-from airflow_idempotent.sql.judging import DELETES, INSERTED, STALE, UNCHANGED, number, same_key, target_bounds
+from airflow_idempotent.sql.judging import DELETES, INSERTED, STALE, UNCHANGED, same_key, target_bounds
 from airflow_idempotent.sql.order import greater_content, is_exact, payload, same_content
-from airflow_idempotent.sql.statement import Statement, column, quoted, setting, settings, statement, table
+from airflow_idempotent.sql.planning import JOINS
+from airflow_idempotent.sql.statement import Statement, column, quoted, settings, statement, table
 from airflow_idempotent.sql.tombstones import DELETED_AT
 from airflow_idempotent.sql.versions import by_version, cases, columns_of, newer
 
 COUNTED = (INSERTED, DELETES, UNCHANGED, STALE)
 """The effects that are counted along; the rest of the rows written are updates."""
 
-_JOINS = ("enable_hashjoin", "enable_mergejoin", "enable_material")
-_SEQUENCES = {effect: f"idem_{effect}" for effect in COUNTED}
-_NAMES = [exp.Literal.string(f"pg_temp.{name}") for name in _SEQUENCES.values()]
-START = (
-    *(Statement(f"CREATE TEMPORARY SEQUENCE {name} MINVALUE 0 CACHE 10000") for name in _SEQUENCES.values()),
-    statement(exp.select(*(exp.func("nextval", name) for name in _NAMES))),
-)
-READ = statement(exp.select(*(exp.func("currval", name) for name in _NAMES)))
-END = Statement(f"DROP SEQUENCE {', '.join(f'pg_temp.{name}' for name in _SEQUENCES.values())}")
-BY_INDEX = tuple(setting(name, "off") for name in _JOINS)
-AS_PLANNED = settings(dict.fromkeys(_JOINS, "on"))
+_NAMES = {effect: f"idem_{effect}" for effect in COUNTED}
+COUNTERS = Counters(tuple(_NAMES.values()))
+AS_PLANNED = settings(dict.fromkeys(JOINS, "on"))
 
 
 def suits(action: ApplyChanges, target: TableShape) -> bool:
@@ -107,8 +101,8 @@ def into_tombstones(action: ApplyChanges, names: list[str], rows: exp.Select) ->
 def _deletes(action: ApplyChanges) -> exp.Case:
     events = action.events
     versions = columns_of("w", events.version), columns_of("t", events.version)
-    older = _skip(STALE)
-    wins = by_version(*versions, newer=_take(DELETES), older=older, equal=older.copy())
+    older = skip(_NAMES[STALE])
+    wins = by_version(*versions, newer=take(_NAMES[DELETES]), older=older, equal=older.copy())
     return cases([(column(IS_DELETE, "w"), wins)], exp.false())
 
 
@@ -116,9 +110,9 @@ def _updates(action: ApplyChanges, target: TableShape) -> exp.Case:
     events = action.events
     content = payload(events.columns, events.unique_key, events.version, target)
     greater = [(greater_content("w", "t", content, target), exp.true())] if content else []
-    tie = cases([(same_content("w", "t", content, target), _skip(UNCHANGED)), *greater], _skip(STALE))
+    tie = cases([(same_content("w", "t", content, target), skip(_NAMES[UNCHANGED])), *greater], skip(_NAMES[STALE]))
     versions = columns_of("w", events.version), columns_of("t", events.version)
-    wins = by_version(*versions, newer=exp.true(), older=_skip(STALE), equal=tie)
+    wins = by_version(*versions, newer=exp.true(), older=skip(_NAMES[STALE]), equal=tie)
     return cases([(column(IS_DELETE, "w"), exp.false())], wins)
 
 
@@ -127,18 +121,7 @@ def _inserts(action: ApplyChanges) -> exp.Case:
     events = action.events
     later = newer(columns_of("d", events.version), columns_of("w", events.version))
     buried = exp.select(exp.Literal.number(1)).from_(table(events.tombstones, "d")).where(same_key(action, "d"), later)
-    return cases([(exp.Exists(this=buried), _skip(STALE)), (column(IS_DELETE, "w"), _skip(UNCHANGED))], _take(INSERTED))
-
-
-def _take(effect: str) -> exp.Expr:
-    """True, and counted."""
-    return exp.GT(this=_next(effect), expression=number(0))
-
-
-def _skip(effect: str) -> exp.Expr:
-    """False, and counted."""
-    return exp.LT(this=_next(effect), expression=number(0))
-
-
-def _next(effect: str) -> exp.Expr:
-    return exp.func("nextval", exp.Literal.string(f"pg_temp.{_SEQUENCES[effect]}"))
+    return cases(
+        [(exp.Exists(this=buried), skip(_NAMES[STALE])), (column(IS_DELETE, "w"), skip(_NAMES[UNCHANGED]))],
+        take(_NAMES[INSERTED]),
+    )

@@ -15,10 +15,7 @@ from airflow_idempotent.core.actions.changes import ApplyChanges
 from airflow_idempotent.core.columns import DELETED, TableShape
 from airflow_idempotent.sql.change_merge import (
     AS_PLANNED,
-    BY_INDEX,
-    END,
-    READ,
-    START,
+    COUNTERS,
     bury,
     into_tombstones,
     merge_changes,
@@ -46,6 +43,7 @@ from airflow_idempotent.sql.judging import (
 from airflow_idempotent.sql.measure import within
 from airflow_idempotent.sql.merge import SAVEPOINT
 from airflow_idempotent.sql.order import is_exact
+from airflow_idempotent.sql.planning import ROW_BY_ROW
 from airflow_idempotent.sql.statement import Statement, column, quoted, statement, table, temporary
 from airflow_idempotent.sql.tombstones import forget_tombstones
 
@@ -56,7 +54,7 @@ OUTLIVED = "outlived"
 @lru_cache(maxsize=8)
 def apply_changes(action: ApplyChanges, target: TableShape) -> Difference:
     """What the events differ in from target and tombstones, its count, and the statements that write it."""
-    planning = BY_INDEX if target.is_unique(action.events.unique_key) else ()
+    planning = ROW_BY_ROW if target.is_unique(action.events.unique_key) else ()
     find = statement(temporary(action.differing, judged(action, target)), **target_bounds(action, target))
     return Difference((*planning, find), _count(action), (*_rows(action, target), *_tombstones(action)))
 
@@ -67,7 +65,18 @@ def compile_changes(action: ApplyChanges, target: TableShape) -> tuple[Statement
     if not suits(action, target):
         return (*apply_changes(action, target).statements, *forget)
     merge = merge_changes(action, target)
-    return (SAVEPOINT, *BY_INDEX, *START, merge, READ, END, bury(action), AS_PLANNED, outlive(action), *forget)
+    return (
+        SAVEPOINT,
+        *ROW_BY_ROW,
+        *COUNTERS.start,
+        merge,
+        COUNTERS.read,
+        COUNTERS.drop,
+        bury(action),
+        AS_PLANNED,
+        outlive(action),
+        *forget,
+    )
 
 
 def repeated_changes(action: ApplyChanges) -> Statement:

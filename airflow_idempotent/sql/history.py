@@ -13,7 +13,8 @@ from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.sql.difference import Difference
 from airflow_idempotent.sql.order import greater_content, is_exact, payload, same_content
 from airflow_idempotent.sql.places import CHILD, DIFFERENCE, EFFECT, NEW, OLD, WRITER
-from airflow_idempotent.sql.replace import BY_PLACE, joined_by_place, lies
+from airflow_idempotent.sql.planning import ROW_BY_ROW
+from airflow_idempotent.sql.replace import joined_by_place, lies
 from airflow_idempotent.sql.statement import Statement, column, quoted, setting, statement, table, temporary
 
 SINCE, UNTIL, MOVED = "idem_since", "idem_until", "idem_moved"
@@ -27,7 +28,7 @@ def rebuild_intervals(action: RebuildIntervals, target: TableShape) -> Differenc
     """Find rows that are new, have lost or won a tie, or whose interval changes; count them; write them."""
     analyze = statement(exp.Analyze(tables=[table(action.source)]))
     find = statement(temporary(DIFFERENCE, _differing(action, target)))
-    by_place = () if target.partitioned else BY_PLACE
+    by_place = () if target.partitioned else ROW_BY_ROW
     write = (("updated", _update(action, target)), ("inserted", _insert(action)))
     return Difference((analyze, _BY_ORDER, find, _BY_PLAN, *by_place), _count(), write, counted=True)
 

@@ -14,26 +14,19 @@ from sqlglot import exp
 
 from airflow_idempotent.core.actions import Deduplicate, UpsertRows
 from airflow_idempotent.core.columns import TableShape
+from airflow_idempotent.sql.counting import Counters, skip, take
 from airflow_idempotent.sql.measure import HASHED, bounds, row_hash, within
 from airflow_idempotent.sql.order import best_first, greater_content, is_exact, payload, same_content
-from airflow_idempotent.sql.statement import Statement, column, quoted, setting, statement, table, temporary
+from airflow_idempotent.sql.planning import ROW_BY_ROW
+from airflow_idempotent.sql.statement import Statement, column, quoted, statement, table, temporary
 
 INSERTED, UNCHANGED, STALE = "idem_inserted", "idem_unchanged", "idem_stale"
-COUNTERS = (INSERTED, UNCHANGED, STALE)
+COUNTERS = Counters((INSERTED, UNCHANGED, STALE))
 NEWER = "idem_newer"
 SAVEPOINT, BACK_TO_SAVEPOINT = Statement("SAVEPOINT idem_write"), Statement("ROLLBACK TO SAVEPOINT idem_write")
 
 # Types that sort as plain numbers.
 _NUMBERS = {"smallint", "integer", "bigint", "date", "timestamp without time zone", "timestamp with time zone"}
-
-# In key order by index probes: fastest by measurement, and parallel writers cannot deadlock.
-_BY_INDEX = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_mergejoin", "enable_material"))
-_CREATE = tuple(Statement(f"CREATE TEMPORARY SEQUENCE {name} MINVALUE 0 CACHE 10000") for name in COUNTERS)
-_START = statement(exp.select(*(exp.func("nextval", exp.Literal.string(f"pg_temp.{name}")) for name in COUNTERS)))
-READ_COUNTERS = statement(
-    exp.select(*(exp.func("currval", exp.Literal.string(f"pg_temp.{name}")) for name in COUNTERS))
-)
-DROP_COUNTERS = Statement("DROP SEQUENCE pg_temp.idem_inserted, pg_temp.idem_unchanged, pg_temp.idem_stale")
 
 
 def deduplicate(action: Deduplicate, target: TableShape) -> Statement:
@@ -93,11 +86,10 @@ def repeated_keys(action: UpsertRows, target: TableShape) -> Statement:
 
 
 def upsert_rows(action: UpsertRows, target: TableShape) -> tuple[Statement, ...]:
-    """Settings, counters, and the MERGE itself, last; then ``READ_COUNTERS`` and ``DROP_COUNTERS``."""
+    """Settings, counters, and the MERGE itself, last; then reading and dropping ``COUNTERS``."""
     return (
         *_planning(action, target),
-        *_CREATE,
-        _START,
+        *COUNTERS.start,
         statement(_merge(action, target), **inside_bounds(action, target)),
     )
 
@@ -130,7 +122,7 @@ def compare_rows(action: UpsertRows, target: TableShape) -> tuple[Statement, ...
 
 def _planning(action: UpsertRows, target: TableShape) -> tuple[Statement, ...]:
     """Settings that make the planner use the index of the key, where there is one."""
-    return _BY_INDEX if target.is_unique(action.unique_key) else ()
+    return ROW_BY_ROW if target.is_unique(action.unique_key) else ()
 
 
 def _merge(action: UpsertRows, target: TableShape) -> exp.Merge:
@@ -142,10 +134,10 @@ def _merge(action: UpsertRows, target: TableShape) -> exp.Merge:
         this=exp.Tuple(expressions=[column(name) for name in action.columns]),
         expression=exp.Tuple(expressions=[column(name, "w") for name in action.columns]),
     )
-    wins = _decided(action, target, newer=exp.true(), same=_count(UNCHANGED, "<"), stale=_count(STALE, "<"))
+    wins = _decided(action, target, newer=exp.true(), same=skip(UNCHANGED), stale=skip(STALE))
     whens = [
         exp.When(matched=True, condition=wins, then=exp.Update(expressions=changes)),
-        exp.When(matched=False, condition=_count(INSERTED, ">"), then=insert),
+        exp.When(matched=False, condition=take(INSERTED), then=insert),
     ]
     using = winners(action, target)
     return exp.Merge(
@@ -198,10 +190,3 @@ def _decided(action: UpsertRows, target: TableShape, *, newer: exp.Expr, same: e
     if not content or not action.decides_ties:
         return case.else_(stale)
     return case.when(greater_content(better, worse, content, target), newer).else_(stale)
-
-
-def _count(counter: str, compare: str) -> exp.Expr:
-    """Advance a counter; its values begin at 1, so ``> 0`` is always true and ``< 0`` never."""
-    advanced = exp.func("nextval", exp.Literal.string(f"pg_temp.{counter}"))
-    kind = exp.GT if compare == ">" else exp.LT
-    return kind(this=advanced, expression=exp.Literal.number(0))

@@ -17,6 +17,7 @@ from airflow_idempotent.sql.difference import Difference
 from airflow_idempotent.sql.measure import row_hash
 from airflow_idempotent.sql.order import content_of, is_exact, payload, same_content
 from airflow_idempotent.sql.places import CHILD, DIFFERENCE, EFFECT, NEW, OLD, WRITER
+from airflow_idempotent.sql.planning import ROW_BY_ROW
 from airflow_idempotent.sql.scope import in_scope, scope_binds
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, setting, statement, table, temporary
 
@@ -24,8 +25,6 @@ _NTH, _HASH = "idem_nth", "idem_hash"
 
 # Two whole tables: merging them in key order beats a hash table that misses every cache, by measurement.
 _BY_ORDER = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_nestloop"))
-# Row by row, by its place or in the order of an index: without it the whole target would be read once more.
-BY_PLACE = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_mergejoin", "enable_material"))
 
 _BY_PLAN = tuple(setting(f"enable_{way}", "on") for way in ("hashjoin", "mergejoin", "nestloop", "material"))
 
@@ -35,13 +34,13 @@ def replace_rows(action: ReplaceRows, target: TableShape, *, distinct: bool = Fa
     find = statement(temporary(DIFFERENCE, _differing(action, target, distinct)), **scope_binds(action, target))
     found: tuple[Statement, ...] = (find,)
     if _one_row_each(action, target):
-        found = (*BY_PLACE, find, *_BY_PLAN, *groups.judge(action, target))
+        found = (*ROW_BY_ROW, find, *_BY_PLAN, *groups.judge(action, target))
     elif action.keys:
         analyze = statement(exp.Analyze(tables=[table(action.source)]))
         found = (analyze, find, *groups.judge(action, target))
     elif action.is_of_table and action.unique_key and target.is_unique(action.unique_key):
         found = (*_BY_ORDER, find, *_BY_PLAN)
-    by_place = BY_PLACE if action.within or not target.partitioned else ()
+    by_place = ROW_BY_ROW if action.within or not target.partitioned else ()
     gone = _mark(action) if action.on_missing == "soft_delete" else _delete(action)
     updates = bool(action.unique_key or action.deleted_column)
     update = (("updated", _update(action, target)),) if updates else ()
