@@ -161,3 +161,12 @@ def process(file: Path) -> None:
         update_dag_parsing_results_in_db(
             "testing", None, result.serialized_dags, errors, 0.1, set(), session, files_parsed=files
         )
+
+
+def effects(warehouse: Any) -> list[Any]:
+    """What each load did, partition by partition: mapped tasks of one run may end in any order."""
+    warehouse.execute(
+        "select partition_key, inserted, updated, unchanged from airflow_idempotent.events "
+        "where step = 'stage_merge' order by partition_key, event_id"
+    )
+    return list(warehouse.fetchall())

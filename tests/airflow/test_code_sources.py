@@ -14,7 +14,7 @@ from airflow_idempotent.dag_factory.factory import build_dag
 from airflow_idempotent.errors import PythonSourceFailedError
 from airflow_idempotent.spec.loader import load_mapping
 from airflow_idempotent.spec.table import TableSpec
-from tests.airflow.running import DAY, asset_events, context, run, serialized
+from tests.airflow.running import DAY, asset_events, context, effects, run, serialized
 
 SQL = """
 SELECT region, :start::date AS day, count(*) AS orders, sum(o.amount) AS total
@@ -86,14 +86,6 @@ def feed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "feed_of_a_test.py").write_text(FEED)
     monkeypatch.syspath_prepend(tmp_path)
     return "feed_of_a_test"
-
-
-def effects(warehouse: Any) -> list[Any]:
-    warehouse.execute(
-        "select partition_key, inserted, updated, unchanged from airflow_idempotent.events "
-        "where step = 'stage_merge' order by event_id"
-    )
-    return list(warehouse.fetchall())
 
 
 def daily(warehouse: Any) -> list[Any]:

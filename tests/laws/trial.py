@@ -56,22 +56,6 @@ def replays(draw: st.DrawFn, kind: Kind) -> tuple[list[Revision], list[int]]:
     return history, draw(st.permutations([*numbers, *draw(st.lists(st.sampled_from(numbers), max_size=3))]))
 
 
-class Kept:
-    """A connection that stays open when it is closed, as a pooler would have it; opening takes as long as loading."""
-
-    def __init__(self, connection: Any) -> None:
-        object.__setattr__(self, "_connection", connection)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._connection, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._connection, name, value)
-
-    def close(self) -> None:
-        self._connection.rollback()
-
-
 class Trial:
     """One table of a kind, and its model."""
 
@@ -99,9 +83,7 @@ class Trial:
         return "\n".join(lines) + "\n"
 
     def load(self, manifest: Manifest, *, connect: Callable[[], Any] | None = None) -> Receipt:
-        if not self.world.kept:
-            self.world.kept.append(Kept(self.world.connect()))
-        return self.world.load(self.spec, manifest, connect=connect or (lambda: self.world.kept[0]))
+        return self.world.load(self.spec, manifest, connect=connect)
 
     def rows(self) -> list[tuple[Value, ...]]:
         """The table as the model has it."""

@@ -87,8 +87,6 @@ class World:
     folder: Path
     numbers: Any = field(default_factory=lambda: count(1))
     lines: list[Any] = field(default_factory=list)
-    kept: list[Any] = field(default_factory=list)
-    """A connection for loads that need none of their own."""
 
     def table(
         self, layout: str = "primary key", version: Sequence[str] = ("ver", "minor"), *, checked: bool = False
