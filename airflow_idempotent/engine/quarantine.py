@@ -127,10 +127,15 @@ def _keep(work: Work) -> None:
 
 def _too_many(work: Work, action: RejectRows, rows: int) -> TooManyRejectedError:
     manifest = work.step.manifest
+    found = work.session.query(sql.SAMPLES)
+    lines = {
+        number: lines_of_records(manifest, part, [row[1] for row in found if row[0] == number], work.batches)
+        for number, part in enumerate(manifest.parts)
+        if any(row[0] == number for row in found)
+    }
     samples = []
-    for part, record, name, why in work.session.query(sql.SAMPLES):
-        lines = lines_of_records(manifest, manifest.parts[part], [record], work.batches)
-        where = f"line {lines[record]}" if lines else f"record {record}"
+    for part, record, name, why in found:
+        where = f"line {lines[part][record]}" if lines[part] else f"record {record}"
         samples.append(f"{manifest.parts[part].label} {where} column {name!r}: {why}")
     allowed = action.max_rows if action.max_rows is not None and rows > action.max_rows else None
     return TooManyRejectedError(
