@@ -40,7 +40,8 @@ def replace_rows(action: ReplaceRows, target: TableShape, *, distinct: bool = Fa
         found = (analyze, find, *groups.judge(action, target))
     elif action.is_of_table and action.unique_key and target.is_unique(action.unique_key):
         found = (*_BY_ORDER, find, *_BY_PLAN)
-    by_place = ROW_BY_ROW if action.within or not target.partitioned else ()
+    in_order = action.within or not target.partitioned or _one_row_each(action, target)
+    by_place = ROW_BY_ROW if in_order else ()
     gone = _mark(action) if action.on_missing == "soft_delete" else _delete(action)
     updates = bool(action.unique_key or action.deleted_column)
     update = (("updated", _update(action, target)),) if updates else ()
@@ -76,7 +77,10 @@ def _differing(action: ReplaceRows, target: TableShape, distinct: bool) -> exp.S
     side = "left" if action.on_missing == "keep" or _one_row_each(action, target) else "full"
     on = exp.and_(*_matching(action, target, distinct))
     rows = rows.join(_old(action, target, distinct), on=on, join_type=side)
-    return rows.where(exp.or_(added, gone, *changed)).order_by(column(OLD, "t"), column(NEW, "w"))
+    order = [column(OLD, "t"), column(NEW, "w")]
+    if _by_key(action, target):
+        order = [column(groups.key(number)) for number, _ in enumerate(action.keys)]
+    return rows.where(exp.or_(added, gone, *changed)).order_by(*order)
 
 
 def _values(action: ReplaceRows) -> list[tuple[str, str]]:
@@ -117,6 +121,11 @@ def _old(action: ReplaceRows, target: TableShape, distinct: bool) -> exp.Subquer
 def _one_row_each(action: ReplaceRows, target: TableShape) -> bool:
     """Whether each key has one row at most: then a row of the scope is a row that is found by its key."""
     return bool(action.keys) and {*action.keys} == {*action.unique_key} and target.is_unique(action.keys)
+
+
+def _by_key(action: ReplaceRows, target: TableShape) -> bool:
+    """Whether rows are written in the order of their keys: places of several children have no order."""
+    return target.partitioned and _one_row_each(action, target)
 
 
 def _numbered(action: ReplaceRows, target: TableShape, distinct: bool, first: str = "") -> list[exp.Expr]:
@@ -179,7 +188,9 @@ def _update(action: ReplaceRows, target: TableShape) -> Statement:
         changes += [exp.EQ(this=column(name), expression=exp.var("DEFAULT")) for name in lacking]
     update = exp.Update(this=table(action.target, "t"), expressions=changes)
     update = update.from_(table(DIFFERENCE, "d"))
-    return statement(update.where(_lies("updated")), **_own_binds(action))
+    by_key = zip(action.keys, map(groups.key, range(len(action.keys))), strict=True) if _by_key(action, target) else ()
+    same = [exp.EQ(this=column(name, "t"), expression=column(key, "d")) for name, key in by_key]
+    return statement(update.where(_lies("updated"), *same), **_own_binds(action))
 
 
 def _insert(action: ReplaceRows) -> Statement:

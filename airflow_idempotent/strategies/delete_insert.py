@@ -71,7 +71,9 @@ class DeleteInsert(Strategy):
         return unique_key
 
     def is_exclusive(self, target: TableShape, unique_key: tuple[str, ...]) -> bool:
-        return not target.is_unique(self.merge_key or unique_key)
+        """Unless each key is one row that an index keeps single."""
+        keys = {*(self.merge_key or unique_key)}
+        return keys != {*unique_key} or not target.is_unique(unique_key)
 
     def write(self, staged: Staged) -> tuple[Action, ...]:
         names = (staged.target, staged.source, staged.columns, staged.unique_key, staged.version)

@@ -17,6 +17,7 @@ from airflow_idempotent.core.duplicates import Deduplication
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Receipt
 from airflow_idempotent.engine.deduplicate import deduplicate
+from airflow_idempotent.engine.session import Session
 from airflow_idempotent.errors import ConstraintError, GateClosedError, IdempotentError, LockTimeoutError
 from tests.loading import Warehouse
 from tests.pooling import PGBOUNCER, Pool, pgbouncer
@@ -151,6 +152,44 @@ def test_writers_of_other_partitions_that_want_the_same_keys_do_not_deadlock(
         warehouse.load(tried.spec("in_turn"), text, partition=day, revision=number // len(DAYS) + 1)
 
     assert content(warehouse, tried) == content(warehouse, tried, "in_turn")
+
+
+NOTE = """CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN EXECUTE format('INSERT INTO %I (id) VALUES ($1)', TG_ARGV[0]) USING coalesce(NEW.id, OLD.id); RETURN NULL; END $$"""
+
+
+@every_strategy
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_rows_are_written_in_one_order_whatever_the_planner_knows(warehouse: Warehouse, name: str, layout: str) -> None:
+    """Two writers that meet the same rows in two orders would wait for each other: a matter of the plan, which changes.
+
+    Two tables of the same rows at the same places; the planner knows of one only what it holds.
+    """
+    tried = TRIED[name]
+    if not tried.shares_keys:
+        pytest.skip("a partition is what its own batches say")
+    warehouse.sql(NOTE)
+    keys, written = Random(3).sample(range(200), 200), {}
+    for table in ("t", "known"):
+        made(warehouse, tried, table, layout)
+        warehouse.sql(f"CREATE TABLE {table}_order (number serial, id int)")
+        spec = tried.spec(table)
+        shape = Session(warehouse.connect()).shape(spec.relation)
+        if spec.strategy.is_exclusive(shape, spec.unique_key):
+            pytest.skip("keeps other writers of the table out")
+        warehouse.load(spec, tried.batch(*((key, 1, "a") for key in keys)))
+        if table == "known":
+            warehouse.sql("ANALYZE known")
+            keys.reverse()
+        warehouse.sql(
+            f"CREATE TRIGGER noted AFTER INSERT OR UPDATE OR DELETE ON {table} FOR EACH ROW "
+            f"EXECUTE FUNCTION note('{table}_order')"
+        )
+        batch = tried.batch(*((key, 2, "b") for key in keys if key < 190), *((key, 2, "b") for key in range(200, 210)))
+        warehouse.load(spec, batch, revision=2)
+        written[table] = warehouse.sql(f"SELECT id FROM {table}_order ORDER BY number")
+
+    assert written["t"] == written["known"] != []
 
 
 @every_strategy
