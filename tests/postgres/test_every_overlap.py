@@ -155,7 +155,10 @@ def test_writers_of_other_partitions_that_want_the_same_keys_do_not_deadlock(
 
 
 NOTE = """CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN EXECUTE format('INSERT INTO %I (id) VALUES ($1)', TG_ARGV[0]) USING coalesce(NEW.id, OLD.id); RETURN NULL; END $$"""
+BEGIN
+    EXECUTE format('INSERT INTO %I (id) VALUES ($1)', TG_ARGV[0]) USING coalesce(NEW.id, OLD.id);
+    RETURN NULL;
+END $$"""
 
 
 @every_strategy
