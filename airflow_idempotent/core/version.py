@@ -35,7 +35,8 @@ class Version:
     """One version of a table, as the newest entry of the journal has it.
 
     ``relation`` is its name now, ``source`` the name it had before it became live, ``names`` what its indexes and
-    the like were called while it was live. ``run`` is who brought it into its state, whatever try of it.
+    the like were called while it was live. ``run`` is who brought it into its state, whatever try of it, and
+    ``since`` is when.
     """
 
     table: str
@@ -50,12 +51,12 @@ class Version:
     run: str = ""
     attempt: str = ""
     message: str = ""
-    recorded_at: datetime | None = None
+    since: datetime | None = None
 
     @property
     def at(self) -> str:
         """When it came into its state, for people."""
-        return f"{self.recorded_at:%Y-%m-%d %H:%M:%S}" if self.recorded_at else ""
+        return f"{self.since:%Y-%m-%d %H:%M:%S}" if self.since else ""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for programs."""
@@ -66,7 +67,7 @@ class Version:
             "pinned": self.pinned,
             "run": self.run,
             "spec_fingerprint": self.spec_fingerprint,
-            "recorded_at": self.recorded_at and self.recorded_at.isoformat(),
+            "since": self.since and self.since.isoformat(),
             "message": self.message,
         }
 
@@ -91,6 +92,10 @@ class Keeping:
 
     keep_for: timedelta = timedelta(days=7)
     keep_versions: int = 1
+
+    def __post_init__(self) -> None:
+        if self.keep_for < timedelta(0) or self.keep_versions < 0:
+            raise ValueError("keep_for and keep_versions cannot be negative")
 
 
 @dataclass(frozen=True, slots=True)

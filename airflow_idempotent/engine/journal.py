@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from airflow_idempotent.core.locks import locks_of
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Attempt
 from airflow_idempotent.core.version import Version, VersionState
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.sql import version_journal as sql
+from airflow_idempotent.sql.ledger import LOCK_SHARED
+from airflow_idempotent.sql.statement import Statement
 
 
 class Journal:
@@ -44,9 +47,21 @@ class Journal:
 
     def record(self, version: Version, state: VersionState, **changes: Any) -> Version:
         """Append an entry: this version, in this state, by this run."""
-        entry = replace(version, state=state, run=self.run, attempt=str(self._attempt), **changes)
-        [(recorded_at,)] = self._session.query(sql.record(entry))
-        return replace(entry, recorded_at=recorded_at)
+        entry = replace(version, state=state, run=self.run, attempt=str(self._attempt), since=None, **changes)
+        return self._append(entry)
+
+    def note(self, version: Version, **changes: Any) -> Version:
+        """Append an entry that leaves a version in the state in which it is, by whom and since when it is in it."""
+        return self._append(replace(version, **changes))
+
+    def _append(self, entry: Version) -> Version:
+        [(since,)] = self._session.query(sql.record(entry))
+        return replace(entry, since=since)
+
+    def lock_shared(self, table: str) -> None:
+        """Keep swaps of the table out until the transaction ends; loads of it go on."""
+        with self._session.waiting():
+            self._session.query(Statement(LOCK_SHARED, {"key": locks_of(table, "")[0]}))
 
 
 def run_of(attempt: Attempt) -> str:
@@ -56,7 +71,7 @@ def run_of(attempt: Attempt) -> str:
 
 
 def _version(row: Sequence[Any]) -> Version:
-    table, number, relation, oid, state, source, fingerprint, names, pinned, run, attempt, message, recorded_at = row
+    table, number, relation, oid, state, source, fingerprint, names, pinned, run, attempt, message, since = row
     pairs = json.loads(names) if isinstance(names, str) else names
     return Version(
         table=table,
@@ -71,5 +86,5 @@ def _version(row: Sequence[Any]) -> Version:
         run=run,
         attempt=attempt,
         message=message,
-        recorded_at=recorded_at,
+        since=since,
     )

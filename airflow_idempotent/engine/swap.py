@@ -104,7 +104,7 @@ def _proof(live: Version, left: Version | None, *, replayed: bool = False) -> Sw
         retired_version=left.number if left else 0,
         retired=str(left.relation) if left else "",
         run=live.run,
-        recorded_at=live.recorded_at,
+        recorded_at=live.since,
         replayed=replayed,
     )
 
@@ -112,7 +112,7 @@ def _proof(live: Version, left: Version | None, *, replayed: bool = False) -> Sw
 def _done_already(now: Standing) -> Swapped:
     """What an earlier try has done."""
     kept = [version for version in now.versions if version.state in KEPT]
-    newest = max(kept, key=lambda version: (version.recorded_at is not None, version.recorded_at), default=None)
+    newest = max(kept, key=lambda version: (version.since is not None, version.since), default=None)
     log.info("swap table=%s already swapped by run %s at %s", now.live.table, now.live.run or "(none)", now.live.at)
     return _proof(now.live, newest, replayed=True)
 
@@ -171,9 +171,9 @@ def _kept(order: RollbackOrder, now: Standing, session: Session, journal: Journa
     def refused(reason: str) -> RollbackError:
         return RollbackError(table=order.table, version=order.to, reason=reason, kept=listed)
 
-    done = journal.made_by_this_run(order.table, VersionState.SWAPPED)
-    if done:
-        if done.number == now.live.number:
+    if journal.made_by_this_run(order.table, VersionState.ROLLED_BACK):
+        done = journal.made_by_this_run(order.table, VersionState.SWAPPED)
+        if done is None or done.number == now.live.number:
             return _done_already(now)
         raise _too_late(now, done.number)
     if order.to == now.live.number:
@@ -200,7 +200,7 @@ def _kept(order: RollbackOrder, now: Standing, session: Session, journal: Journa
 
 def _is_what_it_came_from(version: Version, live: Version) -> bool:
     """Whether the live version is live because that one was rolled back."""
-    later = version.recorded_at and live.recorded_at and version.recorded_at <= live.recorded_at
+    later = version.since and live.since and version.since <= live.since
     return version.state is VersionState.ROLLED_BACK and version.number > live.number and bool(later)
 
 

@@ -184,6 +184,7 @@ CREATE TABLE airflow_idempotent.versions (
     run              text NOT NULL DEFAULT '',
     attempt          text NOT NULL DEFAULT '',
     message          text NOT NULL DEFAULT '',
+    since            timestamptz NOT NULL DEFAULT clock_timestamp(),
     recorded_at      timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX ON airflow_idempotent.versions (table_name, table_version, entry_id DESC);

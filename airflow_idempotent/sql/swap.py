@@ -14,7 +14,8 @@ from airflow_idempotent.sql.statement import Statement, quoted, statement, table
 LOCK_WAIT_MS = 100
 """How long a swap stands in the queue for a table, and with it everybody who comes after."""
 
-FACTS = """
+NOW = Statement("SELECT clock_timestamp()")
+_FACTS = """
 SELECT c.oid::bigint, c.relkind::text, c.relispartition
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %(schema)s AND c.relname = %(name)s
@@ -71,7 +72,7 @@ WHERE n.nspname = %(schema)s
 
 def facts_of(relation: Relation) -> Statement:
     """One row: oid, kind, whether it is a child of a partitioned table; none when there is no such relation."""
-    return Statement(FACTS, {"schema": relation.schema, "name": relation.name})
+    return Statement(_FACTS, {"schema": relation.schema, "name": relation.name})
 
 
 def named_of(oid: int) -> Statement:

@@ -9,7 +9,7 @@ from airflow_idempotent.sql.statement import Statement
 
 _COLUMNS = (
     "table_name, table_version, relation, relation_oid, state, source, spec_fingerprint, names, pinned, run, attempt, "
-    "message, recorded_at"
+    "message, since"
 )
 
 _PRESENT = f"""
@@ -26,10 +26,11 @@ ORDER BY entry_id DESC LIMIT 1
 
 _RECORD = """
 INSERT INTO airflow_idempotent.versions (table_name, table_version, relation, relation_oid, state, source,
-    spec_fingerprint, names, pinned, run, attempt, message)
+    spec_fingerprint, names, pinned, run, attempt, message, since)
 VALUES (%(table)s, %(number)s, %(relation)s, %(oid)s, %(state)s, %(source)s,
-    %(spec_fingerprint)s, %(names)s::jsonb, %(pinned)s, %(run)s, %(attempt)s, %(message)s)
-RETURNING recorded_at
+    %(spec_fingerprint)s, %(names)s::jsonb, %(pinned)s, %(run)s, %(attempt)s, %(message)s,
+    coalesce(%(since)s::timestamptz, clock_timestamp()))
+RETURNING since
 """
 
 _LIVE = """
@@ -69,5 +70,6 @@ def record(version: Version) -> Statement:
             "run": version.run,
             "attempt": version.attempt,
             "message": version.message,
+            "since": version.since,
         },
     )

@@ -6,9 +6,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
+from itertools import count, zip_longest
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Attempt, Timeouts
@@ -23,7 +25,7 @@ from airflow_idempotent.errors import (
     SwapSupersededError,
     TargetMissingError,
 )
-from airflow_idempotent.testing.crashes import is_moment
+from airflow_idempotent.testing.crashes import chosen, is_moment
 from tests.faults import Watched
 from tests.loading import Warehouse
 from tests.postgres_fixtures import Connect
@@ -64,9 +66,11 @@ def swapped(
     return swap(order, connect=connect or warehouse.connect, attempt=attempt(run, "swap", try_number))
 
 
-def rolled_back(warehouse: Warehouse, to: int | None = None, *, run: str = "", **words: Any) -> Swapped:
+def rolled_back(
+    warehouse: Warehouse, to: int | None = None, *, run: str = "", connect: Callable[[], Any] | None = None
+) -> Swapped:
     order = RollbackOrder(Relation.parse("orders"), to, timeouts=Timeouts(lock=30))
-    return rollback(order, connect=words.get("connect", warehouse.connect), attempt=attempt(run, "rollback"))
+    return rollback(order, connect=connect or warehouse.connect, attempt=attempt(run, "rollback"))
 
 
 def attempt(run: str, task: str, try_number: int = 1) -> Attempt:
@@ -93,7 +97,7 @@ def journal(warehouse: Warehouse) -> dict[int, tuple[str, str]]:
     return {number: (state, relation) for number, state, relation in rows}
 
 
-# --- names --------------------------------------------------------------------------------------------------------
+# --- names ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_shadow_is_live_and_all_names_are_those_that_code_knows(connect: Connect) -> None:
@@ -116,7 +120,7 @@ def test_the_shadow_is_live_and_all_names_are_those_that_code_knows(connect: Con
 def test_many_swaps_leave_no_stray_object_and_no_longer_names(warehouse: Warehouse) -> None:
     objects = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY 1"
     before, counted = names(warehouse), []
-    for _ in range(12):
+    for _ in range(5):
         shadow(warehouse)
         done = swapped(warehouse)
         warehouse.sql(f"DROP TABLE {done.retired}")
@@ -161,7 +165,10 @@ def test_constraints_that_have_each_others_names_exchange_them(warehouse: Wareho
 
     swapped(warehouse)
 
-    found = "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conname IN ('a', 'b') AND conrelid = %s::regclass"
+    found = (
+        "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint "
+        "WHERE conname IN ('a', 'b') AND conrelid = %s::regclass"
+    )
     assert sorted(warehouse.sql(found, ["orders"])) == sorted(warehouse.sql(found, ["orders__v1"]))
 
 
@@ -200,7 +207,7 @@ def test_names_of_63_bytes_that_begin_alike_do_not_meet(warehouse: Warehouse) ->
         assert values(warehouse, f'"{table}"') == [table]
 
 
-# --- tries that come twice, or too late ------------------------------------------------------------------------------
+# --- tries that come twice, or too late -------------------------------------------------------------------------------
 
 
 def test_a_retry_after_the_commit_finds_it_done_and_says_by_whom(warehouse: Warehouse) -> None:
@@ -244,40 +251,40 @@ def test_by_hand_the_same_command_twice_swaps_once(warehouse: Warehouse) -> None
 
 
 def test_killed_at_any_moment_a_second_try_ends_where_one_clean_run_does(warehouse: Warehouse) -> None:
-    """Each statement of a swap, and of the rollback after it, is a moment to die at."""
-    crashes = 0
-    for number in range(200):
-        table = f"t{number}"
-        warehouse.sql(LIVE.format(table, table))
-        warehouse.sql(f"INSERT INTO {table} VALUES (1, 'old', 1)")
-        warehouse.sql(f"CREATE TABLE {table}_new (LIKE {table} INCLUDING ALL)")
-        warehouse.sql(f"INSERT INTO {table}_new VALUES (1, 'new', 1)")
-        left = [number]
+    """Each statement of a swap, and of the rollback after it, is a moment to die at; some of them, as a seed has it."""
+    acts: list[Callable[..., Swapped]] = [swapped, rolled_back]
+    expected = (["new"], ["old"])
+    before = names(warehouse)
+    shadow(warehouse)
+    moments = [0, 0]
+    for number, act in enumerate(acts):
 
-        def watch(event: str, left: list[int] = left) -> None:
-            if is_moment(event):
-                left[0] -= 1
-                if left[0] == -1:
-                    raise Crash
+        def counted(event: str, number: int = number) -> None:
+            moments[number] += is_moment(event)
 
-        connect = lambda watch=watch: Watched(warehouse.connect(), watch)  # noqa: E731
-        order = SwapOrder(Relation.parse(table), Relation.parse(f"{table}_new"))
-        back = RollbackOrder(Relation.parse(table))
-        acts: list[Callable[[Any], Swapped]] = [
-            lambda connect, order=order: swap(order, connect=connect, attempt=attempt("r", "swap")),
-            lambda connect, back=back: rollback(back, connect=connect, attempt=attempt("r", "back")),
-        ]
-        for act, expected in zip(acts, (["new"], ["old"]), strict=True):
+        act(warehouse, run="r", connect=lambda watch=counted: Watched(warehouse.connect(), watch))
+    cuts = chosen(moments, 3 * settings.default.max_examples // 25)
+    for run, cut in enumerate(zip_longest(*cuts, fillvalue=0)):
+        warehouse.sql("DROP TABLE IF EXISTS orders_new")
+        shadow(warehouse)
+        for act, moment, rows in zip(acts, cut, expected, strict=True):
             with suppress(Crash):
-                act(connect)
-            assert values(warehouse, table) in (["old"], ["new"])
-            act(warehouse.connect)
-            assert values(warehouse, table) == expected
-        assert names(warehouse, table) == {name.replace("t0", table) for name in names(warehouse, "t0")}
-        crashes += left[0] < 0
-        if left[0] >= 0:
-            break
-    assert crashes > 20
+                act(warehouse, run=f"r{run}", connect=dying(warehouse, moment))
+            assert values(warehouse) in expected
+            act(warehouse, run=f"r{run}")
+            assert values(warehouse) == rows
+        assert names(warehouse) == before
+
+
+def dying(warehouse: Warehouse, moment: int) -> Callable[[], Any]:
+    """Connections on which the process ends at that moment."""
+    left = count(-moment)
+
+    def watch(event: str) -> None:
+        if is_moment(event) and next(left) == 0:
+            raise Crash
+
+    return lambda: Watched(warehouse.connect(), watch)
 
 
 # --- rollback ---------------------------------------------------------------------------------------------------------
@@ -340,7 +347,7 @@ def test_a_retired_version_that_somebody_dropped_is_not_gone_back_to(warehouse: 
     assert values(warehouse) == ["new"]
 
 
-# --- what is refused ----------------------------------------------------------------------------------------------------
+# --- what is refused --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -411,7 +418,7 @@ def test_tables_renamed_by_hand_are_not_swapped_on_top(warehouse: Warehouse) -> 
     warehouse.sql("CREATE TABLE orders (LIKE orders_kept)")
     shadow(warehouse)
 
-    with pytest.raises(JournalError, match="version 2 is called public.orders_kept now"):
+    with pytest.raises(JournalError, match=r"version 2 is called public\.orders_kept now"):
         swapped(warehouse)
 
 
@@ -423,7 +430,7 @@ def test_a_live_table_that_is_not_there_is_no_reason_to_rename_a_shadow(warehous
         swapped(warehouse)
 
 
-# --- readers ------------------------------------------------------------------------------------------------------------
+# --- readers ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_reader_who_stays_does_not_make_others_queue_behind_the_swap(warehouse: Warehouse) -> None:
@@ -479,7 +486,7 @@ def test_readers_see_the_old_table_or_the_new_one_and_never_an_error(warehouse: 
     readers = [threading.Thread(target=read) for _ in range(4)]
     for reader in readers:
         reader.start()
-    for number in range(15):
+    for number in range(6):
         shadow(warehouse, rows=f"(1, '{number}', 1)")
         swapped(warehouse)
     ended.set()
@@ -488,4 +495,4 @@ def test_readers_see_the_old_table_or_the_new_one_and_never_an_error(warehouse: 
 
     assert errors == []
     assert all(len(found) == 1 for found in seen)
-    assert journal(warehouse)[16] == (str(VersionState.SWAPPED), "public.orders")
+    assert journal(warehouse)[7] == (str(VersionState.SWAPPED), "public.orders")
