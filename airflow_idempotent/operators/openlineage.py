@@ -14,11 +14,19 @@ from openlineage.client.facet_v2 import DatasetFacet, JobFacet, sql_job
 from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.duplicates import Deduplicated
 from airflow_idempotent.core.lineage import ColumnLineage, Origin, Use, located, standing_part
+<<<<<<< HEAD
 from airflow_idempotent.core.manifest import Manifest, PinnedQuery, folder_name
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.operators import facets
 from airflow_idempotent.operators.connections import landing_root
 from airflow_idempotent.operators.datasets import Tables, exported
+=======
+from airflow_idempotent.core.manifest import PinnedQuery
+from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.version import Swapped, version_name
+from airflow_idempotent.operators import facets
+from airflow_idempotent.operators.datasets import Batches, Tables, exported
+>>>>>>> 2a446d0
 from airflow_idempotent.operators.lineage import Done
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.spec.source import Files, Query
@@ -31,6 +39,7 @@ Lineage = OperatorLineage[Any, Any]
 
 
 @dataclass
+<<<<<<< HEAD
 class Batches:
     """What a task knows of batches: where they lie, and which of them it has landed or found."""
 
@@ -81,6 +90,8 @@ class Batches:
 
 
 @dataclass
+=======
+>>>>>>> 2a446d0
 class Teller:
     """One answer, from what a task was told to do and what it has done."""
 
@@ -236,3 +247,27 @@ class Deduplicating:
             outputFacets=facets.removed(removed.removed) if removed else {},
         )
         return OperatorLineage(outputs=[table])
+<<<<<<< HEAD
+=======
+
+
+@dataclass
+class Swapping:
+    """One version of the table becomes the live one: what was built as a shadow is the table now."""
+
+    relation: Relation
+    conn_id: str
+    shadow: Relation | None = None
+    done: Swapped | None = None
+
+    def tell(self, *, finished: bool) -> Lineage:
+        tables = Tables(self.conn_id)
+        shape = tables.shapes([self.relation]).get(self.relation) if finished else None
+        about = facets.schema(shape.columns if shape else ())
+        shadow = self.shadow
+        if self.done is not None:
+            about |= facets.table_version(self.done.version)
+            shadow = shadow or version_name(self.relation, self.done.version)
+        inputs = [InputDataset(*tables.named(shadow))] if shadow else []
+        return OperatorLineage(inputs=inputs, outputs=[OutputDataset(*tables.named(self.relation), facets=about)])
+>>>>>>> 2a446d0
