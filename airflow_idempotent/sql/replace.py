@@ -18,6 +18,7 @@ from airflow_idempotent.sql.difference import Difference
 from airflow_idempotent.sql.order import is_exact
 from airflow_idempotent.sql.places import CHILD, DIFFERENCE, EFFECT, NEW, OLD, WRITER
 from airflow_idempotent.sql.planning import ROW_BY_ROW
+from airflow_idempotent.sql.remembered import remembered
 from airflow_idempotent.sql.scope import scope_binds
 from airflow_idempotent.sql.statement import Statement, column, quoted, setting, statement, table, temporary
 
@@ -27,6 +28,12 @@ _BY_ORDER = tuple(setting(name, "off") for name in ("enable_hashjoin", "enable_n
 _BY_PLAN = tuple(setting(f"enable_{way}", "on") for way in ("hashjoin", "mergejoin", "nestloop", "material"))
 
 
+def values_of(action: ReplaceRows, target: TableShape) -> dict[str, Any]:
+    """What statements of the action are bound to."""
+    return scope_binds(action, target) | _own_binds(action)
+
+
+@remembered(values_of)
 def replace_rows(action: ReplaceRows, target: TableShape, *, distinct: bool = False) -> Difference:
     """Find what differs between source and scope, count it, write it; ``distinct`` as ``differing`` has it."""
     find = statement(temporary(DIFFERENCE, differing(action, target, distinct=distinct)), **scope_binds(action, target))
