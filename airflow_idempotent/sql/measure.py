@@ -11,6 +11,7 @@ from airflow_idempotent.core.actions import InspectBatch, MeasurePartition
 from airflow_idempotent.core.columns import BATCH_ID, Column, TableShape
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.sql.remembered import remembered
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table
 
 # Types that hash by value; of every other the text is hashed, since it, or something inside it, may have no hash.
@@ -54,6 +55,11 @@ _ORDERED = {
 }
 
 
+def _inspected(action: InspectBatch, target: TableShape) -> dict[str, Any]:
+    return bounds(action.partition, target[action.event_time]) if action.partition and action.event_time else {}
+
+
+@remembered(_inspected)
 def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
     """One scan of staging, one row: rows, bounds of version and time, rows outside, NULLs per key, numbers unfit."""
     scaled = [item for item in target.select(action.columns) if item.scale is not None]
@@ -64,10 +70,14 @@ def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
     selected += [_count_where(column(name).is_(exp.null()), f"null:{name}") for name in action.unique_key]
     selected += [_count_where(would_be_rounded(item), f"scale:{item.name}") for item in scaled]
     selected += [_count_where(does_not_fit(item), f"range:{item.name}") for item in scaled]
-    inside = bounds(action.partition, target[action.event_time]) if action.partition and action.event_time else {}
-    return statement(exp.select(*selected).from_(table(action.staging)), **inside)
+    return statement(exp.select(*selected).from_(table(action.staging)), **_inspected(action, target))
 
 
+def _measured(action: MeasurePartition, target: TableShape) -> dict[str, Any]:
+    return {} if action.column is None else bounds(action.partition, target[action.column])
+
+
+@remembered(_measured)
 def measure_partition(action: MeasurePartition, target: TableShape) -> Statement:
     """Rows and digest of one partition, or of the whole table. The digest sums a hash per row, so no order matters."""
     hashed = [
@@ -78,10 +88,9 @@ def measure_partition(action: MeasurePartition, target: TableShape) -> Statement
     total = exp.func("coalesce", exp.Sum(this=row_hash(hashed)), exp.Literal.number(0))
     selected = [exp.Count(this=exp.Star()), exp.cast(total, data_type("text"))]
     tree = exp.select(*selected).from_(table(action.target))
-    if action.column is None:
-        return statement(tree)
-    tree = tree.where(*within(action.column))
-    return statement(tree, **bounds(action.partition, target[action.column]))
+    if action.column is not None:
+        tree = tree.where(*within(action.column))
+    return statement(tree, **_measured(action, target))
 
 
 def row_hash(values: Sequence[exp.Expr]) -> exp.Expr:
