@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from airflow_idempotent.sql.audit_schema import AUDITS
 from airflow_idempotent.sql.statement import Statement
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 # Every upgrade is one entry; an installed ledger runs those after its own version.
 UPGRADES = (
@@ -167,6 +168,8 @@ CREATE TABLE airflow_idempotent.quarantine (
     PRIMARY KEY (table_name, table_version, partition_key, batch_id, file, record)
 );
 """,
+    # Version 3.
+    "".join((AUDITS,)),
 )
 
 # From the tables of the catalogue: to_regclass() may remember what was so before a lock was waited for.
