@@ -76,7 +76,7 @@ def audit(
     """
 
     def work(session: Session, ledger: Ledger) -> Report:
-        return _Audit(spec, asked, session, ledger, compare_source).run(told or _nobody)
+        return Auditor(spec, asked, session, ledger, compare_source).run(told or _nobody)
 
     timeouts = Timeouts(spec.lock_timeout, spec.statement_timeout)
     return attempt_at(work, table=spec.table, partition="audit", connect=connect, timeouts=timeouts, attempt=attempt)
@@ -89,7 +89,9 @@ def due_partitions(spec: LoadSpec, asked: Asked, session: Session) -> tuple[Due,
 
 
 @dataclass(frozen=True, slots=True)
-class _Audit:
+class Auditor:
+    """One audit on one connection: looks, and writes down what it saw."""
+
     spec: LoadSpec
     asked: Asked
     session: Session
@@ -99,7 +101,7 @@ class _Audit:
     def run(self, told: Told) -> Report:
         due = due_partitions(self.spec, self.asked, self.session)
         chosen = choose(due, self.asked.sample, seed=self.spec.table)
-        looks = [self._of_table()] if chosen else []
+        looks = [self.look_at_table()] if chosen else []
         closed = sum(write_down(self.spec.table, look, self.asked.run, self.session) for look in looks)
         for number, item in enumerate(chosen):
             told(number, len(chosen))
@@ -109,9 +111,12 @@ class _Audit:
             looks.append(look)
         told(len(chosen), len(chosen))
         findings = open_findings(self.session, self.spec.table, self.asked.run)
+        if self.asked.start or self.asked.end:
+            within = {look.partition for look in looks}
+            findings = tuple(item for item in findings if item.partition in within)
         return Report(self.spec.table, len(due), tuple(looks[1:]), findings, closed)
 
-    def _of_table(self) -> Look:
+    def look_at_table(self) -> Look:
         """The columns of the table against those that the newest load has seen."""
         with self.session.transaction():
             known = known_columns(self.spec.table, self.session)
@@ -126,7 +131,7 @@ class _Audit:
     def _of_partition(self, due: Due) -> Look:
         partition = Partition(due.start, due.end, key=due.key, zone=self.spec.timezone)
         with self.session.transaction(snapshot=True):
-            look = self._target(due, partition)
+            look = self.look_at_rows(due, partition)
         source = self.compare_source(due, partition)
         findings, judged = [*look.findings], look.judged | {Cause.SPEC_CHANGED}
         if is_stale(due.spec_fingerprint, fingerprint(self.spec)):
@@ -138,7 +143,7 @@ class _Audit:
         unjudged = (*look.unjudged, *([source.unjudged] if source.unjudged else []))
         return replace(look, judged=judged, findings=tuple(findings), unjudged=unjudged)
 
-    def _target(self, due: Due, partition: Partition) -> Look:
+    def look_at_rows(self, due: Due, partition: Partition) -> Look:
         """The rows of a partition against those that its load has measured, in one snapshot of table and ledger."""
         [(began,)] = self.session.query(sql.BEGAN)
         blank = Look(due.key, due.event_id, began=began)

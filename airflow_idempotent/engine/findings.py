@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from airflow_idempotent.core.audit import WHOLE_TABLE, Cause, Finding, Look
@@ -46,10 +47,13 @@ def open_findings(session: Session, table: str | None = None, run: str = "") -> 
     """All that is open now; new is what this run has opened, by whichever of its tries."""
     with session.transaction():
         rows = session.query(sql.open_drift(table))
-    return tuple(
-        Finding(name, partition, Cause(cause), message, event_id, since, bool(run) and found_by == run)
-        for name, partition, cause, event_id, message, found_by, since in rows
-    )
+    return tuple(as_finding(row, run) for row in rows)
+
+
+def as_finding(row: Sequence[Any], run: str = "") -> Finding:
+    """A row of ``sql.audit.open_drift``."""
+    name, partition, cause, event_id, message, found_by, since = row
+    return Finding(name, partition, Cause(cause), message, event_id, since, bool(run) and found_by == run)
 
 
 def _record_look(table: str, look: Look, run: str, session: Session) -> None:

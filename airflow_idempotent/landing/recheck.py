@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ from airflow_idempotent.core.audit import Cause, Due, SourceVerdict
 from airflow_idempotent.core.manifest import CsvFormat, Manifest
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.errors import BadFileError, BatchDamagedError, PythonSourceError, SourceQueryError
-from airflow_idempotent.landing.inputs import Input, QueryInput, find_files
+from airflow_idempotent.landing.inputs import FilesInput, Input, QueryInput, find_files
 from airflow_idempotent.landing.land import land
+from airflow_idempotent.landing.paths import shown
 from airflow_idempotent.landing.source_files import differences
 from airflow_idempotent.landing.store import BatchStore
 
@@ -78,8 +79,16 @@ def _files(manifest: Manifest, open_path: Callable[[str], Any]) -> SourceVerdict
     changes = list(differences(found, manifest))
     if not changes:
         return SourceVerdict()
+    changes = list(_by_name(found, manifest)) or changes
     more = f" and {len(changes) - SHOWN} more" if len(changes) > SHOWN else ""
     return _changed("; ".join(changes[:SHOWN]) + more)
+
+
+def _by_name(found: FilesInput, manifest: Manifest) -> Iterator[str]:
+    """Files that came or went, where some did: their places in the batch would blame others."""
+    before, now = list(manifest.source.get("paths", ())), [shown(path) for path in found.paths]
+    yield from (f"{name.rpartition('/')[2]}: new" for name in now if name not in before)
+    yield from (f"{name.rpartition('/')[2]}: gone" for name in before if name not in now)
 
 
 def _changed(message: str) -> SourceVerdict:

@@ -26,6 +26,7 @@ REPROCESS = {
     Reprocess.MISSING: "missing: those never loaded",
     Reprocess.FAILED: "failed: those whose last load or check failed",
     Reprocess.STALE: "stale: those loaded by another version of the spec",
+    Reprocess.DRIFTED: "drifted: those in which an audit found something, loaded anew",
     Reprocess.CHANGED: "changed: all, rewritten only where the source changed",
 }
 

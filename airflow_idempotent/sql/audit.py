@@ -85,12 +85,22 @@ INSERT INTO airflow_idempotent.drift (table_name, table_version, partition_key, 
 VALUES (%(table)s, %(version)s, %(partition)s, %(cause)s, %(state)s, %(event)s, %(message)s, %(run)s)
 """
 
-OPEN_COLUMNS = ("table_name", "partition_key", "cause", "event_id", "message", "run", "recorded_at")
-
 _OPEN_DRIFT = """
 SELECT table_name, partition_key, cause, event_id, message, run, recorded_at FROM airflow_idempotent.open_drift
 WHERE (%(table)s::text IS NULL OR table_name = %(table)s::text)
 ORDER BY table_name, partition_key, cause
+"""
+
+_NEWEST_EVENT_ID = """
+SELECT coalesce(max(event_id), 0) FROM airflow_idempotent.events
+WHERE table_name = %(table)s AND table_version = %(version)s
+"""
+
+_EVENT_OF_BATCH = """
+SELECT step, state FROM airflow_idempotent.events
+WHERE table_name = %(table)s AND table_version = %(version)s AND partition_key = %(partition)s
+  AND batch_id = %(batch)s AND content_fingerprint = %(content)s
+ORDER BY event_id DESC LIMIT 1
 """
 
 BEGAN = Statement("SELECT now()")
@@ -139,3 +149,14 @@ def record_drift(table: str, version: int, partition: str, **values: Any) -> Sta
 def open_drift(table: str | None = None) -> Statement:
     """All that was found and is not healed, of one table or of all."""
     return Statement(_OPEN_DRIFT, {"table": table})
+
+
+def newest_event_id(table: str, version: int) -> Statement:
+    """The id of the newest event of a table; 0 when there is none."""
+    return Statement(_NEWEST_EVENT_ID, {"table": table, "version": version})
+
+
+def event_of_batch(table: str, version: int, partition: str, batch: str, content: str) -> Statement:
+    """What the ledger said of a batch last."""
+    binds = {"table": table, "version": version, "partition": partition, "batch": batch, "content": content}
+    return Statement(_EVENT_OF_BATCH, binds)

@@ -164,6 +164,7 @@ STATUS_COLUMNS = (
     "table_name", "partition_key", "state", "batch_id", "lane", "staged_rows",
     "inserted", "updated", "deleted", "unchanged", "stale", "duplicate", "rejected",
     "row_count", "digest", "spec_fingerprint", "content_fingerprint", "seconds", "recorded_at", "attempt", "message",
+    "drift",
 )  # fmt: skip
 
 
@@ -172,6 +173,11 @@ def partition_states(table: str | None = None, start: Any = None, end: Any = Non
     return Statement(
         f"""
 SELECT {", ".join(STATUS_COLUMNS)} FROM airflow_idempotent.partitions
+LEFT JOIN LATERAL (  -- what audits have found and nothing has healed
+    SELECT array_agg(d.cause ORDER BY d.cause) AS drift FROM airflow_idempotent.open_drift d
+    WHERE (d.table_name, d.table_version, d.partition_key)
+        = (partitions.table_name, partitions.table_version, partitions.partition_key)
+) AS found ON true
 WHERE (%(table)s::text IS NULL OR table_name = %(table)s::text)
   AND (%(start)s::timestamptz IS NULL OR partition_start >= %(start)s::timestamptz)
   AND (%(end)s::timestamptz IS NULL OR partition_start < %(end)s::timestamptz)
