@@ -70,8 +70,8 @@ def _text(spec: TableSpec, path: Path, report: Report) -> Iterator[str]:
 
 def findings_table(found: tuple[Finding, ...]) -> list[str]:
     """One line per finding."""
-    rows = [(item.partition, item.cause, f"{item.since:%Y-%m-%d %H:%M:%S}", item.message) for item in found]
-    return aligned(("partition", "cause", "found at", "what"), rows)
+    rows = [(item.partition, item.cause, item.message, f"{item.since:%Y-%m-%d %H:%M:%S}") for item in found]
+    return aligned(("partition", "cause", "what", "found at"), rows)
 
 
 def _some(keys: list[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -92,24 +92,24 @@ def next_moves(spec: TableSpec, path: Path | str, findings: Iterable[Finding]) -
     first: dict[Cause, Finding] = {}
     for item in findings:
         first.setdefault(item.cause, item)
-    return [_next_move(spec, str(path), item) for item in first.values()]
+    return [f"{item.cause}: {move}" for item in first.values() for move in _moves(spec, str(path), item)]
 
 
-def _next_move(spec: TableSpec, path: str, item: Finding) -> str:
+def _moves(spec: TableSpec, path: str, item: Finding) -> Iterator[str]:
     run = f"airflow-idempotent run {path} --partition {item.partition}"
     accept = f"airflow-idempotent reconcile {path} --accept --apply"
     heals = spec.strategy.deletes or spec.strategy.stays_inside
     match item.cause:
         case Cause.SOURCE_CHANGED:
-            return f"{item.cause}: load what is there now: {run}"
+            yield f"load what is there now: {run}"
         case Cause.TARGET_CHANGED:
             limits = "" if heals else " (rows that no batch has, and edits of a greater version, stay)"
-            one = f" --partition {item.partition}"
-            return f"{item.cause}: load it again{limits}: {run}; or let it be right as it is: {accept}{one}"
+            yield f"load it again{limits}: {run}"
+            yield f"or let it be right as it is: {accept} --partition {item.partition}"
         case Cause.SCHEMA_CHANGED:
-            return f"{item.cause}: change the columns back, or let them be right as they are: {accept}"
+            yield f"change the columns back, or let them be right as they are: {accept}"
         case Cause.BATCH_DAMAGED:
-            return f"{item.cause}: remove what is left of the batch, then land it again: {run}"
+            yield f"remove what is left of the batch, then land it again: {run}"
         case Cause.SPEC_CHANGED:
             plan = f"airflow-idempotent plan {path} --reprocess-behavior stale --from-date … --to-date …"
-            return f"{item.cause}: load these partitions again by the new spec: {plan}"
+            yield f"load these partitions again by the new spec: {plan}"

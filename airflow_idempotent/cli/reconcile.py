@@ -42,7 +42,8 @@ def _text(table: str, repairs: tuple[Repair, ...], args: Namespace) -> Iterator[
     if not repairs:
         yield f"{table}: nothing to repair, the ledger agrees with the landed batches and with the table."
         return
-    count = f"{made} of {len(possible)} repairs made" if args.apply else f"{len(possible)} repairs to make"
+    repair = "repair" if len(possible) == 1 else "repairs"
+    count = f"{made} of {len(possible)} {repair} made" if args.apply else f"{len(possible)} {repair} to make"
     yield f"{table}: {count}; no row of the table is written."
     yield ""
     rows = [(item.partition, item.kind, "yes" if item.made else "", item.message) for item in repairs]

@@ -189,7 +189,7 @@ class Auditor:
 
     def _tell(self, look: Look) -> None:
         for found in look.findings:
-            log.warning("audit table=%s partition=%s %s: %s", found.table, found.partition, found.cause, found.message)
+            log.info("audit table=%s partition=%s %s: %s", found.table, found.partition, found.cause, found.message)
         for text in look.unjudged:
             log.info("audit table=%s partition=%s not judged: %s", self.spec.table, look.partition, text)
 

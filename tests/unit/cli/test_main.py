@@ -27,6 +27,7 @@ FINDINGS = {
     "BadRowError",
     "BatchDamagedError",
     "ConstraintError",
+    "DriftError",
     "EmptySnapshotError",
     "EventTimeMissingError",
     "ExtraMissingError",
