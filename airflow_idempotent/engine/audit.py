@@ -34,6 +34,7 @@ from airflow_idempotent.engine.measuring import (
     differences,
     known_columns,
     measured,
+    swapped_since,
 )
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.spec.fingerprint import fingerprint
@@ -121,12 +122,16 @@ class Auditor:
         with self.session.transaction():
             known = known_columns(self.spec.table, self.session)
             shape = self.session.shape(self.spec.relation)
+            at = (known.event_id, known.recorded_at) if known else (0, None)
+            swapped = swapped_since(self.spec.table, self.session, *at)
         if known is None:
             return Look(WHOLE_TABLE, None)
-        event_id, columns = known
-        changes = tuple(differences(columns, columns_of(shape))) if shape else ("the table is gone",)
-        found = Finding(self.spec.table, WHOLE_TABLE, Cause.SCHEMA_CHANGED, "; ".join(changes), event_id)
-        return Look(WHOLE_TABLE, event_id, frozenset({Cause.SCHEMA_CHANGED}), (found,) if changes else ())
+        changes = tuple(differences(known.columns, columns_of(shape))) if shape else ("the table is gone",)
+        found = Finding(self.spec.table, WHOLE_TABLE, Cause.SCHEMA_CHANGED, "; ".join(changes), known.event_id)
+        judged = frozenset({Cause.SCHEMA_CHANGED})
+        if changes and shape and swapped:
+            return Look(WHOLE_TABLE, known.event_id, unjudged=(f"columns: {swapped} has taken its place",))
+        return Look(WHOLE_TABLE, known.event_id, judged, (found,) if changes else ())
 
     def _of_partition(self, due: Due) -> Look:
         partition = Partition(due.start, due.end, key=due.key, zone=self.spec.timezone)
@@ -179,7 +184,7 @@ class Auditor:
         look = replace(look, unjudged=(f"target: {why}",))
         columns = columns_of(shape)
         known = known_columns(self.spec.table, self.session)
-        if not self.spec.partition_column or (known and any(differences(known[1], columns))):
+        if not self.spec.partition_column or (known and any(differences(known.columns, columns))):
             return look
         now = measured(self.spec, shape, partition, self.session)
         return replace(look, row_count=now.row_count, digest=now.digest, baseline=why, columns=columns)

@@ -65,10 +65,25 @@ def remember_columns(target: TableShape, receipt: Receipt, session: Session) -> 
     session.execute(sql.record_shape(receipt.table, 1, receipt.event_id or 0, columns))
 
 
-def known_columns(table: str, session: Session, event_id: int | None = None) -> tuple[int, Columns] | None:
-    """Since which event, and which columns: those at an event, or those that the newest load has seen."""
+@dataclass(frozen=True, slots=True)
+class KnownColumns:
+    """The columns of a table as they were written down: from which event on, and when."""
+
+    event_id: int
+    columns: Columns
+    recorded_at: datetime
+
+
+def known_columns(table: str, session: Session, event_id: int | None = None) -> KnownColumns | None:
+    """The columns that a table had at an event, or those that its newest load has seen."""
     rows = session.query(sql.shape_at(table, 1, event_id))
-    return (int(rows[0][0]), from_text(rows[0][1])) if rows else None
+    return KnownColumns(int(rows[0][0]), from_text(rows[0][1]), rows[0][2]) if rows else None
+
+
+def swapped_since(table: str, session: Session, event_id: int, began: datetime | None = None) -> str:
+    """The version that has taken the table's place after an event, or after an instant; empty when none has."""
+    rows = session.query(sql.swapped_since(table, event_id, began))
+    return f"version {rows[0][0]}" if rows else ""
 
 
 def baseline_of(published: Receipt, session: Session) -> Baseline:
@@ -78,7 +93,7 @@ def baseline_of(published: Receipt, session: Session) -> Baseline:
         row_count, found, columns, began = rows[0]
         return Baseline(row_count, found, from_text(columns), began)
     known = known_columns(published.table, session, event)
-    return Baseline(published.measure.row_count, published.measure.digest, known[1] if known else None)
+    return Baseline(published.measure.row_count, published.measure.digest, known.columns if known else None)
 
 
 def comparable(baseline: Baseline, shape: TableShape, by: str | None = None) -> TableShape | None:
@@ -133,9 +148,11 @@ def changed_since(
 ) -> str:
     """A batch of another partition that has written rows of this one since; empty when there is none.
 
-    Most batches write where the times of their rows lie. One that updates a row by a key without the time may have
+    A version that has taken the table's place counts as one. Most batches write where the times of their rows lie. One that updates a row by a key without the time may have
     taken it out of here, which leaves fewer rows; by some options a row is written where it lies already.
     """
+    if swapped := swapped_since(published.table, session, published.event_id or 0, baseline.began):
+        return f"of {swapped}"
     by = spec.partition_column
     anywhere = spec.strategy.writes_anywhere or (by is not None and not spec.strategy.moves(by))
     if not by and not anywhere:

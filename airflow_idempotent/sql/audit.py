@@ -46,7 +46,7 @@ WHERE %(columns)s::jsonb IS DISTINCT FROM (
 """
 
 _SHAPE_AT = """
-SELECT event_id, columns::text FROM airflow_idempotent.shapes
+SELECT event_id, columns::text, recorded_at FROM airflow_idempotent.shapes
 WHERE table_name = %(table)s AND table_version = %(version)s AND event_id <= %(event)s
 ORDER BY event_id DESC, shape_id DESC LIMIT 1
 """
@@ -89,6 +89,13 @@ _OPEN_DRIFT = """
 SELECT table_name, partition_key, cause, event_id, message, run, recorded_at FROM airflow_idempotent.open_drift
 WHERE (%(table)s::text IS NULL OR table_name = %(table)s::text)
 ORDER BY table_name, partition_key, cause
+"""
+
+_SWAPPED_SINCE = """
+SELECT table_version FROM airflow_idempotent.versions
+WHERE table_name = %(table)s AND state = 'SWAPPED' AND since > coalesce(%(began)s::timestamptz,
+    (SELECT recorded_at FROM airflow_idempotent.events WHERE event_id = %(event)s))
+ORDER BY entry_id DESC LIMIT 1
 """
 
 _NEWEST_EVENT_ID = """
@@ -149,6 +156,11 @@ def record_drift(table: str, version: int, partition: str, **values: Any) -> Sta
 def open_drift(table: str | None = None) -> Statement:
     """All that was found and is not healed, of one table or of all."""
     return Statement(_OPEN_DRIFT, {"table": table})
+
+
+def swapped_since(table: str, event_id: int, began: Any = None) -> Statement:
+    """The version that has become the live table after an event, or after that instant."""
+    return Statement(_SWAPPED_SINCE, {"table": table, "event": event_id, "began": began})
 
 
 def newest_event_id(table: str, version: int) -> Statement:

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from airflow_idempotent.core.audit import Cause, Report, Sample, SourceVerdict
+from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.version import SwapOrder
 from airflow_idempotent.engine.audit import Asked, audit
+from airflow_idempotent.engine.swap import swap
 from airflow_idempotent.spec.load import LoadSpec
 from tests.loading import DAY, Warehouse
 from tests.postgres_fixtures import Connect
@@ -167,6 +170,20 @@ def test_a_column_that_a_load_has_added_is_no_drift(warehouse: Warehouse) -> Non
     assert {cause for _, cause in found(looked(warehouse, wider))} == {"spec_changed"}
     warehouse.sql("UPDATE orders SET w = 'edited' WHERE id = 1")
     assert found(looked(warehouse, wider, run="2")) == [(DAY, "target_changed")]
+
+
+def test_a_version_that_took_the_place_of_the_table_is_no_drift(warehouse: Warehouse) -> None:
+    three_days(warehouse)
+    warehouse.sql("CREATE TABLE orders__v2 (LIKE orders INCLUDING ALL)")
+    warehouse.sql("INSERT INTO orders__v2 SELECT id, d, ver, 'rebuilt' FROM orders")
+    swap(SwapOrder(Relation.parse("orders"), Relation.parse("orders__v2")), connect=warehouse.connect)
+
+    report = looked(warehouse)
+
+    assert found(report) == []
+    assert report.looks[0].unjudged == ("target: batch of version 2 has written to it since",)
+    warehouse.sql("UPDATE orders SET v = 'edited' WHERE id = 1")
+    assert found(looked(warehouse, run="2")) == [(DAY, "target_changed")]
 
 
 def test_every_partition_has_its_turn(warehouse: Warehouse) -> None:
