@@ -148,8 +148,9 @@ def changed_since(
 ) -> str:
     """A batch of another partition that has written rows of this one since; empty when there is none.
 
-    A version that has taken the table's place counts as one. Most batches write where the times of their rows lie. One that updates a row by a key without the time may have
-    taken it out of here, which leaves fewer rows; by some options a row is written where it lies already.
+    A version that has taken the table's place counts as one. Most batches write where the times of their rows lie. One
+    that updates a row by a key without the time may have taken it out of here, which leaves fewer rows; by some options
+    a row is written where it lies already.
     """
     if swapped := swapped_since(published.table, session, published.event_id or 0, baseline.began):
         return f"of {swapped}"
