@@ -8,22 +8,18 @@ from typing import Any
 
 from airflow_idempotent.checks import Reconcile
 from airflow_idempotent.checks.check import Rows
-from airflow_idempotent.core.actions import MeasurePartition
-from airflow_idempotent.core.columns import TableShape
-from airflow_idempotent.core.partition import Partition
-from airflow_idempotent.core.staged import Scope
 from airflow_idempotent.core.step import Attempt, Measure, Receipt, State, Timeouts
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict, closes_gate
-from airflow_idempotent.engine.apply import digest
 from airflow_idempotent.engine.attempts import Connect, attempt_at
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.ledger import Ledger
+from airflow_idempotent.engine.measuring import baseline_of, changed_since, measured, shape_of
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.errors import GateClosedError, SchemaDriftError, TargetMissingError
 from airflow_idempotent.plan.build import Load, blank_step
 from airflow_idempotent.plan.fitting import target_problems, the_target_has
 from airflow_idempotent.spec.load import LoadSpec
-from airflow_idempotent.sql.measure import bounds, measure_partition, partition_rows
+from airflow_idempotent.sql.measure import bounds, partition_rows
 from airflow_idempotent.sql.statement import table
 
 log = logging.getLogger(__name__)
@@ -66,7 +62,8 @@ def _look(load: Load, session: Session, ledger: Ledger) -> tuple[Receipt | None,
     if problems := target_problems(spec, shape):
         raise SchemaDriftError(table=spec.table, problems=(*problems, *the_target_has(shape)))
     published = ledger.latest(spec.table, load.partition.key)
-    now = measured(spec, shape, load.partition, session)
+    baseline = baseline_of(published, session) if published else None
+    now = measured(spec, shape_of(baseline, shape), load.partition, session)
     by_rows = [check for check in spec.checks if not isinstance(check, Reconcile)]
     by_ledger = [check for check in spec.checks if isinstance(check, Reconcile)] or [Reconcile()]
     rows: Rows = table(spec.relation)
@@ -76,28 +73,11 @@ def _look(load: Load, session: Session, ledger: Ledger) -> tuple[Receipt | None,
         binds = bounds(load.partition, shape[spec.partition_column])
     results = evaluate(session, by_rows, rows, binds)
     results += not_empty(spec, results, now)
-    since = changed_since(load, published, shape, ledger)
+    since = ""
+    if published and baseline:
+        published = replace(published, measure=baseline.over(published.measure))
+        since = changed_since(spec, load.partition, published, baseline, shape, now, session)
     return published, now, (*results, *(reconciled(load, check, published, now, since) for check in by_ledger))
-
-
-def measured(spec: LoadSpec, shape: TableShape, partition: Partition, session: Session) -> Measure:
-    """Rows and digest of the partition now; nothing for a table without a partition column."""
-    if not spec.partition_column and spec.strategy.scope is not Scope.TABLE:
-        return Measure()
-    statement = measure_partition(MeasurePartition(spec.relation, spec.partition_column, partition), shape)
-    [(rows, total)] = session.query(statement)
-    return Measure(row_count=rows, digest=digest(rows, total))
-
-
-def changed_since(load: Load, published: Receipt | None, shape: TableShape, ledger: Ledger) -> str:
-    """A later batch of another partition that has written rows of this one; empty when there is none."""
-    if published is None:
-        return ""
-    if load.spec.strategy.writes_anywhere:
-        return ledger.batch_that_reached(published, load.partition)
-    if not load.spec.partition_column:
-        return ""
-    return ledger.batch_that_reached(published, load.partition, shape[load.spec.partition_column])
 
 
 def reconciled(load: Load, check: Reconcile, published: Receipt | None, now: Measure, since: str) -> CheckResult:

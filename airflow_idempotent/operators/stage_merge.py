@@ -11,6 +11,7 @@ from airflow_idempotent.engine.stage_merge import stage_merge
 from airflow_idempotent.operators.base import PartitionOperator
 from airflow_idempotent.operators.batches import batch_for, nothing_landed
 from airflow_idempotent.operators.lineage import Answers
+from airflow_idempotent.operators.metrics import count_rows
 from airflow_idempotent.operators.run import Assignment, attempt_of
 from airflow_idempotent.plan.build import Load
 from airflow_idempotent.spec.load import LoadSpec
@@ -127,4 +128,6 @@ class StageMergeOperator(PartitionOperator):
             dry_run=assignment.dry_run or self.dry_run_only,
         )
         self.diary.note(key, receipt=receipt, checks=receipt.checks)
+        if not (receipt.replayed or receipt.dry_run):
+            count_rows(spec.table, receipt.effects.as_dict())
         return receipt.as_pointer()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_idempotent.sql.audit_schema import AUDITS
 from airflow_idempotent.sql.statement import Statement
 
 SCHEMA_VERSION = 3
@@ -167,8 +168,10 @@ CREATE TABLE airflow_idempotent.quarantine (
     PRIMARY KEY (table_name, table_version, partition_key, batch_id, file, record)
 );
 """,
-    # Version 3: versions of a table beside the live one.
-    """
+    # Version 3: versions of a table beside the live one; audits.
+    "".join(
+        (
+            """
 CREATE TABLE airflow_idempotent.versions (
     entry_id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     table_name       text NOT NULL,
@@ -196,6 +199,9 @@ CREATE VIEW airflow_idempotent.table_versions AS
     FROM airflow_idempotent.versions
     ORDER BY table_name, table_version, entry_id DESC;
 """,
+            AUDITS,
+        )
+    ),
 )
 
 # From the tables of the catalogue: to_regclass() may remember what was so before a lock was waited for.
