@@ -1,32 +1,16 @@
-<<<<<<< HEAD
-"""How OpenLineage names the tables of a connection. Imported only where its provider is installed."""
-=======
 """OpenLineage's names for the tables of a connection and the batches of a table; needs its provider."""
->>>>>>> 2a446d0
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-<<<<<<< HEAD
-=======
 from dataclasses import dataclass
 from functools import cached_property
->>>>>>> 2a446d0
 from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseHook
 from airflow.providers.openlineage.sqlparser import SQLParser
 from airflow.providers.postgres.hooks.postgres import PostgresHook
-<<<<<<< HEAD
-from openlineage.client.event_v2 import InputDataset
-from openlineage.client.facet_v2 import JobFacet, sql_job
-
-from airflow_idempotent.core.columns import TableShape
-from airflow_idempotent.core.relation import Relation
-from airflow_idempotent.engine.shapes import shapes
-from airflow_idempotent.operators.connections import Connections
-=======
 from openlineage.client.event_v2 import InputDataset, OutputDataset
 from openlineage.client.facet_v2 import DatasetFacet, JobFacet, sql_job
 
@@ -39,13 +23,10 @@ from airflow_idempotent.operators import facets
 from airflow_idempotent.operators.connections import Connections, landing_root
 from airflow_idempotent.operators.lineage import Done
 from airflow_idempotent.spec.load import LoadSpec
->>>>>>> 2a446d0
 
 log = logging.getLogger(__name__)
 
 
-<<<<<<< HEAD
-=======
 @dataclass
 class Batches:
     """What a task knows of batches: where they lie, and which of them it has landed or found."""
@@ -96,7 +77,6 @@ class Batches:
         return OutputDataset(*self.dataset, facets=self.about, outputFacets=extra)
 
 
->>>>>>> 2a446d0
 class Tables:
     """The tables of the warehouse, under the names that Airflow's SQL operators give them too."""
 
