@@ -46,6 +46,7 @@ class Facts:
     ``published`` is true of the partition as readers see it, false of a batch before the gate.
     ``landed_rows`` are those of the manifest; ``previous`` is the partition's last publication of other content,
     ``same_weekday`` the last publication of the same partition one to four weeks earlier; None where there is none.
+    ``unique_key`` is what the spec says tells rows apart.
     """
 
     partition: Partition
@@ -56,6 +57,7 @@ class Facts:
     landed_rows: int | None = None
     previous: Baseline | None = None
     same_weekday: Baseline | None = None
+    unique_key: tuple[str, ...] = ()
 
     @property
     def reference(self) -> datetime:

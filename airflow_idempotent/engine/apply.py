@@ -157,6 +157,7 @@ def _gate(work: Work, action: RunChecks) -> None:
         manifest=work.step.manifest,
         published=False,
         landed_rows=work.step.manifest.rows if not work.step.manifest.query else work.measure.staged_rows,
+        unique_key=action.key,
         version=work.step.table_version,
     )
     place = staged_place(action, work.step.target, work.step.partition)

@@ -79,6 +79,7 @@ def _look(load: Load, session: Session, ledger: Ledger) -> tuple[Receipt | None,
         manifest=load.manifest,
         published=True,
         landed_rows=landed_rows,
+        unique_key=spec.unique_key,
     )
     place = target_place(shape, spec.partition_column, load.partition)
     results = evaluate(session, by_rows, place, facts)
