@@ -35,7 +35,7 @@ def _misuse(sql: str) -> Iterator[str]:
     for found in parsed(sql).find_all(exp.Placeholder, exp.Parameter):
         if not isinstance(found, exp.Placeholder) or found.name not in USER_BINDS:
             known = ", ".join(f":{name}" for name in USER_BINDS)
-            yield f"sql: unknown bind {found.sql('postgres')}, there are {known}"
+            yield f"sql: unknown bind :{found.name}, there are {known}"
     bind_places(sql)
 
 
