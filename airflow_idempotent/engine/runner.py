@@ -8,9 +8,9 @@ from dataclasses import replace
 from airflow_idempotent.core.step import Receipt, Step
 from airflow_idempotent.engine.apply import apply, is_there
 from airflow_idempotent.engine.attempts import TargetChanged
+from airflow_idempotent.engine.baseline import remember_columns
 from airflow_idempotent.engine.batches import PartOpener
 from airflow_idempotent.engine.ledger import Ledger
-from airflow_idempotent.engine.measuring import remember_columns
 from airflow_idempotent.engine.session import Rollback, Session
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import OtherSpecError

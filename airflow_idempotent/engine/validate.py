@@ -10,10 +10,10 @@ from airflow_idempotent.checks import Reconcile
 from airflow_idempotent.core.step import Attempt, Measure, Receipt, State, Timeouts
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict, closes_gate
 from airflow_idempotent.engine.attempts import Connect, attempt_at
+from airflow_idempotent.engine.baseline import baseline_of, changed_since, measured, shape_of
 from airflow_idempotent.engine.facts import gather
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.ledger import Ledger
-from airflow_idempotent.engine.measuring import baseline_of, changed_since, measured, shape_of
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.errors import GateClosedError, SchemaDriftError, TargetMissingError
 from airflow_idempotent.plan.build import Load, blank_step
