@@ -84,9 +84,10 @@ def measure_partition(action: MeasurePartition, target: TableShape) -> Statement
     return statement(tree, **bounds(action.partition, target[action.column]))
 
 
-def row_hash(values: Sequence[exp.Expr]) -> exp.Expr:
-    """64 bits of a row, equal for rows that are equal."""
-    return exp.func("hash_record_extended", exp.func("ROW", *(value.copy() for value in values)), exp.Literal.number(0))
+def row_hash(values: Sequence[exp.Expr], seed: exp.Expr | None = None) -> exp.Expr:
+    """64 bits of a row, equal for rows that are equal; other ones under another seed."""
+    row = exp.func("ROW", *(value.copy() for value in values))
+    return exp.func("hash_record_extended", row, seed or exp.Literal.number(0))
 
 
 def within(name: str, of: str | None = None) -> list[exp.Expr]:
