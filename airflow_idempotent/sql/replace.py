@@ -10,11 +10,11 @@ from typing import Any
 
 from sqlglot import exp
 
+from airflow_idempotent.checks.hashing import row_hash
 from airflow_idempotent.core.actions import ReplaceRows
 from airflow_idempotent.core.columns import BATCH_ID, TableShape
 from airflow_idempotent.sql import groups
 from airflow_idempotent.sql.difference import Difference
-from airflow_idempotent.sql.measure import row_hash
 from airflow_idempotent.sql.order import content_of, is_exact, payload, same_content
 from airflow_idempotent.sql.places import CHILD, DIFFERENCE, EFFECT, NEW, OLD, WRITER
 from airflow_idempotent.sql.planning import ROW_BY_ROW

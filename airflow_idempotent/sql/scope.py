@@ -6,9 +6,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from airflow_idempotent.checks.hashing import row_hash
 from airflow_idempotent.core.actions import ReplaceRows
 from airflow_idempotent.core.columns import BATCH_ID, TableShape
-from airflow_idempotent.sql.measure import bounds, row_hash, within
+from airflow_idempotent.sql.measure import bounds, within
 from airflow_idempotent.sql.order import content_of
 from airflow_idempotent.sql.statement import Statement, column, setting, statement, table
 

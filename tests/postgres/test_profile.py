@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from airflow_idempotent.checks.histograms import count_in_bins, profile_rows
 from airflow_idempotent.core.profile import Profile, Sampling, is_measured
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.engine.session import Session
-from airflow_idempotent.sql.profile import count_in_bins, profile_rows
-from airflow_idempotent.sql.statement import table
+from airflow_idempotent.sql.statement import statement, table
 from tests.loading import Warehouse
 from tests.postgres_fixtures import Connect
 
@@ -36,7 +37,8 @@ def profiled(warehouse: Warehouse, size: int = 10_000, batch: str = "b_01", by: 
         [(total,)] = warehouse.sql('SELECT count(*) FROM "values"')
         sampling = Sampling.of(["id"], size, "public.values", "2025-05-01", batch)
         asked: Any = (table(VALUES), columns, shape, sampling, total)
-        rows = session.query(count_in_bins(*asked, by) if by else profile_rows(*asked))
+        tree, binds = count_in_bins(*asked, by) if by else profile_rows(*asked)
+        rows = session.query(statement(tree, **binds))
     return Profile.read(rows, {item.name: is_measured(item) for item in columns}, by)
 
 
@@ -123,7 +125,8 @@ def test_the_rows_are_read_once(warehouse: Warehouse) -> None:
     with session.transaction():
         shape = session.shape(VALUES)
         assert shape
-        asked = profile_rows(table(VALUES), shape.columns, shape, Sampling.of(["id"], 10, "t"), 100)
-        [(plan,)] = session.query(type(asked)(f"EXPLAIN (FORMAT json) {asked.sql}", asked.binds))
+        tree, binds = profile_rows(table(VALUES), shape.columns, shape, Sampling.of(["id"], 10, "t"), 100)
+        asked = statement(tree, **binds)
+        [(plan,)] = session.query(replace(asked, sql=f"EXPLAIN (FORMAT json) {asked.sql}"))
 
     assert str(plan).count("'Relation Name': 'values'") == 1

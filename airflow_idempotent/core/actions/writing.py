@@ -120,9 +120,12 @@ class MeasurePartition:
     """Count the rows of one partition of ``target``, or of all of it, and take their digest.
 
     Nothing is written. Idempotent because it only reads; the digest does not depend on row order
-    or on session settings. Without ``column`` it is all of the table.
+    or on session settings. Without ``column`` it is all of the table. With ``buckets`` rows and digest are taken
+    of each of so many parts, cut by the hash of ``key``.
     """
 
     target: Relation
     column: str | None
     partition: Partition
+    buckets: int | None = None
+    key: tuple[str, ...] = ()
