@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from airflow_idempotent.core.actions import (
@@ -20,6 +19,7 @@ from airflow_idempotent.core.actions import (
     InspectChanges,
     KeepUnchanged,
     MeasurePartition,
+    ProfilePartition,
     QueryBatch,
     RebuildIntervals,
     RefuseTies,
@@ -38,6 +38,7 @@ from airflow_idempotent.engine.changing import change, has_tombstones
 from airflow_idempotent.engine.copying import copy_part
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.inspecting import inspect
+from airflow_idempotent.engine.measuring import measure, profile
 from airflow_idempotent.engine.missing import delete_missing
 from airflow_idempotent.engine.quarantine import copy_leniently, reject
 from airflow_idempotent.engine.rebuilding import rebuild_intervals
@@ -86,8 +87,9 @@ def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each 
         case RebuildIntervals():
             rebuild_intervals(work, action)
         case MeasurePartition():
-            [(rows, total)] = work.session.query(compiled()[0])
-            work.measure = replace(work.measure, row_count=rows, digest=digest(rows, total))
+            measure(work, action)
+        case ProfilePartition():
+            profile(work, action)
         case EnsureTombstones() | InspectChanges() | KeepUnchanged() | ApplyChanges():
             change(work, action, compiled())
         case CreateTarget() | AddColumns() | DropColumns() | WidenColumns() | EnsureChild() if is_there(work, action):
@@ -159,7 +161,3 @@ def _gate(work: Work, action: RunChecks) -> None:
             results=work.checks,
         )
 
-
-def digest(rows: int, total: str) -> str:
-    """Rows and the sum of their hashes as one word; equal for equal rows in any order."""
-    return f"{rows}:{int(total) % (1 << 128):032x}"

@@ -10,6 +10,7 @@ from airflow_idempotent.engine.apply import apply, is_there
 from airflow_idempotent.engine.attempts import TargetChanged
 from airflow_idempotent.engine.batches import PartOpener
 from airflow_idempotent.engine.ledger import Ledger
+from airflow_idempotent.engine.measuring import keep
 from airflow_idempotent.engine.session import Rollback, Session
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import OtherSpecError
@@ -53,6 +54,7 @@ def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpene
             message="; ".join(step.notes),
             seconds=seconds,
         )
+        keep(work, receipt.event_id or 0)
         if dry_run:
             receipt = replace(receipt, dry_run=True, event_id=None)
             raise Rollback

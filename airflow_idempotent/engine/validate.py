@@ -14,7 +14,7 @@ from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.staged import Scope
 from airflow_idempotent.core.step import Attempt, Measure, Receipt, State, Timeouts
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict, closes_gate
-from airflow_idempotent.engine.apply import digest
+from airflow_idempotent.engine.measuring import digest
 from airflow_idempotent.engine.attempts import Connect, attempt_at
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.ledger import Ledger

@@ -7,7 +7,8 @@ from typing import Any
 from sqlglot import exp
 
 from airflow_idempotent.checks.hashing import bucket_of, hashable, row_hash
-from airflow_idempotent.core.actions import InspectBatch, MeasurePartition
+from airflow_idempotent.checks.histograms import profile_rows
+from airflow_idempotent.core.actions import InspectBatch, MeasurePartition, ProfilePartition
 from airflow_idempotent.core.columns import BATCH_ID, Column, TableShape
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import Relation
@@ -68,6 +69,16 @@ def measure_partition(action: MeasurePartition, target: TableShape) -> Statement
 def _content(target: TableShape) -> list[exp.Expr]:
     """All that a row says; not which batch has written it."""
     return hashable([name for name in target.names if name != BATCH_ID], target)
+
+
+def profile_partition(action: ProfilePartition, target: TableShape, rows: int = 0) -> Statement:
+    """How values are spread: rows of (column, what, bin, count), of all rows or a sample of so many."""
+    part: exp.Table | exp.Subquery = table(action.target)
+    where: dict[str, Any] = {}
+    if action.column is not None:
+        part, where = partition_rows(target, action.column), bounds(action.partition, target[action.column])
+    tree, binds = profile_rows(part, target.select(action.columns), target, action.sampling, rows)
+    return statement(tree, **where, **binds)
 
 
 def within(name: str, of: str | None = None) -> list[exp.Expr]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.profile import Sampling
 from airflow_idempotent.core.relation import Relation
 
 
@@ -129,3 +130,17 @@ class MeasurePartition:
     partition: Partition
     buckets: int | None = None
     key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePartition:
+    """Count how the values of ``columns`` are spread in a sample of one partition of ``target``, or of all of it.
+
+    Nothing is written. Idempotent because it only reads, and the sample of the same rows is always the same.
+    """
+
+    target: Relation
+    column: str | None
+    partition: Partition
+    columns: tuple[str, ...]
+    sampling: Sampling

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_idempotent.core.buckets import Buckets, Difference
-from airflow_idempotent.engine.apply import digest
+from airflow_idempotent.engine.measuring import digest
 
 ROWS = st.lists(st.tuples(st.integers(0, 7), st.integers(-(1 << 63), (1 << 63) - 1)), max_size=40)
 
