@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_idempotent.checks.check import Check
+from airflow_idempotent.checks.facts import Seen
 from airflow_idempotent.core.step import Effects, Measure
 from airflow_idempotent.core.verdict import CheckResult
 
@@ -21,11 +22,9 @@ class Reconcile(Check):
     shorthand: ClassVar[str] = "severity"
     counts_rows: ClassVar[bool] = True
 
-    @property
-    def label(self) -> str:
-        return "reconcile"
+    counts_violations: ClassVar[bool] = False
 
-    def judge(self, observed: int | None, rows: int) -> CheckResult:
+    def judge(self, seen: Seen) -> CheckResult:
         return self.not_evaluated("compared in validate, against manifest and ledger")
 
     def compare(

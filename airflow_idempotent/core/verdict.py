@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
+
+Number = int | float | Decimal
 
 
 class Severity(StrEnum):
@@ -27,17 +30,19 @@ class CheckResult:
     """One check's verdict: what was looked at (``rows``), how much of it broke the check, a few examples.
 
     ``observed`` is a count of violations, or the measured value for checks that compare one.
-    ``samples`` hold key values, never whole rows. ``query`` finds the violations again.
+    ``samples`` hold key values, never whole rows; ``failures`` are whole ones as JSON, for the ledger alone, where
+    ``store_failures`` asks for them. ``query`` measures it again, or finds the violations.
     """
 
     check: str
     severity: Severity
     verdict: Verdict
-    observed: int | None = None
+    observed: Number | None = None
     rows: int = 0
     message: str = ""
     samples: tuple[str, ...] = field(default=())
     query: str = ""
+    failures: tuple[str, ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         examples = f", e.g. {', '.join(self.samples)}" if self.samples else ""

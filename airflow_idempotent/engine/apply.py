@@ -36,6 +36,7 @@ from airflow_idempotent.engine.altering import alter
 from airflow_idempotent.engine.attaching import replace_partition
 from airflow_idempotent.engine.changing import change, has_tombstones
 from airflow_idempotent.engine.copying import copy_part
+from airflow_idempotent.engine.facts import gather
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.inspecting import inspect
 from airflow_idempotent.engine.measuring import measure, profile
@@ -49,10 +50,11 @@ from airflow_idempotent.engine.upserting import upsert
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import GateClosedError
 from airflow_idempotent.sql.catalog import found
+from airflow_idempotent.sql.checks import staged_place
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.create import child_of
 from airflow_idempotent.sql.merge import may_repeat, take_all
-from airflow_idempotent.sql.statement import Statement, table
+from airflow_idempotent.sql.statement import Statement
 
 
 def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each action
@@ -149,7 +151,18 @@ def _found(work: Work, relation: Relation) -> tuple[bool, bool]:
 
 def _gate(work: Work, action: RunChecks) -> None:
     answerable = action.answerable
-    results = iter(evaluate(work.session, answerable, table(action.rows)))
+    facts = gather(
+        work.session,
+        answerable,
+        shape=work.step.target,
+        partition=work.step.partition,
+        manifest=work.step.manifest,
+        published=False,
+        landed_rows=work.step.manifest.rows if not work.step.manifest.query else work.measure.staged_rows,
+        version=work.step.table_version,
+    )
+    place = staged_place(action, work.step.target, work.step.partition)
+    results = iter(evaluate(work.session, answerable, place, facts))
     later = "only the target has the column: looked at in validate"
     work.checks = tuple(next(results) if check in answerable else check.not_evaluated(later) for check in action.checks)
     if failures := closes_gate(work.checks):

@@ -168,6 +168,9 @@ class Ledger:
         event_id, recorded_at = self._append(values)
         for check in checks:
             self._session.execute(Statement(sql.RECORD_CHECK, {"event_id": event_id, **_check_values(check)}))
+            if check.failures:
+                kept = {"event_id": event_id, "check": check.check, "failures": list(check.failures)}
+                self._session.execute(Statement(sql.RECORD_FAILURES, kept))
         return Receipt(
             table=step.table,
             partition=step.partition.key,

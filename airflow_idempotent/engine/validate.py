@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from airflow_idempotent.checks import Reconcile
-from airflow_idempotent.checks.check import Rows
 from airflow_idempotent.core.actions import MeasurePartition
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.partition import Partition
@@ -16,6 +15,7 @@ from airflow_idempotent.core.step import Attempt, Measure, Receipt, State, Timeo
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict, closes_gate
 from airflow_idempotent.engine.measuring import digest
 from airflow_idempotent.engine.attempts import Connect, attempt_at
+from airflow_idempotent.engine.facts import gather
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.session import Session
@@ -23,8 +23,8 @@ from airflow_idempotent.errors import GateClosedError, SchemaDriftError, TargetM
 from airflow_idempotent.plan.build import Load, blank_step
 from airflow_idempotent.plan.fitting import target_problems, the_target_has
 from airflow_idempotent.spec.load import LoadSpec
-from airflow_idempotent.sql.measure import bounds, measure_partition, partition_rows
-from airflow_idempotent.sql.statement import table
+from airflow_idempotent.sql.checks import target_place
+from airflow_idempotent.sql.measure import measure_partition
 
 log = logging.getLogger(__name__)
 
@@ -69,13 +69,20 @@ def _look(load: Load, session: Session, ledger: Ledger) -> tuple[Receipt | None,
     now = measured(spec, shape, load.partition, session)
     by_rows = [check for check in spec.checks if not isinstance(check, Reconcile)]
     by_ledger = [check for check in spec.checks if isinstance(check, Reconcile)] or [Reconcile()]
-    rows: Rows = table(spec.relation)
-    binds: dict[str, Any] = {}
-    if spec.partition_column:
-        rows = partition_rows(shape, spec.partition_column)
-        binds = bounds(load.partition, shape[spec.partition_column])
-    results = evaluate(session, by_rows, rows, binds)
-    results += not_empty(spec, results, now)
+    # How many rows a query has is not known before it is run: what was staged is what it brought.
+    landed_rows = load.manifest.rows if load.manifest.parts else published.measure.staged_rows if published else None
+    facts = gather(
+        session,
+        by_rows,
+        shape=shape,
+        partition=load.partition,
+        manifest=load.manifest,
+        published=True,
+        landed_rows=landed_rows,
+    )
+    place = target_place(shape, spec.partition_column, load.partition)
+    results = evaluate(session, by_rows, place, facts)
+    results += not_empty(spec, [item for check, item in zip(by_rows, results, strict=True) if not check.where], now)
     since = changed_since(load, published, shape, ledger)
     return published, now, (*results, *(reconciled(load, check, published, now, since) for check in by_ledger))
 
@@ -112,7 +119,7 @@ def reconciled(load: Load, check: Reconcile, published: Receipt | None, now: Mea
     )
 
 
-def not_empty(spec: LoadSpec, results: tuple[CheckResult, ...], now: Measure) -> tuple[CheckResult, ...]:
+def not_empty(spec: LoadSpec, results: Sequence[CheckResult], now: Measure) -> tuple[CheckResult, ...]:
     """An empty partition is a failure of its own, unless the spec says that it is normal."""
     empty = now.row_count == 0 if now.row_count is not None else any(result.rows == 0 for result in results)
     if not empty or spec.on_empty != "fail":

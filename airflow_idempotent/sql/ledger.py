@@ -140,6 +140,15 @@ INSERT INTO airflow_idempotent.check_results
 VALUES (%(event_id)s, %(check)s, %(severity)s, %(verdict)s, %(observed)s, %(rows)s, %(message)s, %(samples)s, %(query)s)
 """
 
+RECORD_FAILURES = """
+INSERT INTO airflow_idempotent.check_failures
+    (event_id, table_name, table_version, partition_key, batch_id, check_name, number, content)
+SELECT e.event_id, e.table_name, e.table_version, e.partition_key, e.batch_id, %(check)s::text, found.number, found.row
+FROM airflow_idempotent.events AS e,
+     unnest(%(failures)s::jsonb[]) WITH ORDINALITY AS found (row, number)
+WHERE e.event_id = %(event_id)s
+"""
+
 STATUS_COLUMNS = (
     "table_name", "partition_key", "state", "batch_id", "lane", "staged_rows",
     "inserted", "updated", "deleted", "unchanged", "stale", "duplicate", "rejected",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow_idempotent.sql.statement import Statement
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 # Every upgrade is one entry; an installed ledger runs those after its own version.
 UPGRADES = (
@@ -166,6 +166,28 @@ CREATE TABLE airflow_idempotent.quarantine (
     quarantined_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (table_name, table_version, partition_key, batch_id, file, record)
 );
+""",
+    # Version 3: checks that measure more than counts, and the rows that broke them.
+    """
+ALTER TABLE airflow_idempotent.check_results ALTER COLUMN observed TYPE numeric;
+
+CREATE TABLE airflow_idempotent.check_failures (
+    event_id      bigint NOT NULL REFERENCES airflow_idempotent.events,
+    table_name    text NOT NULL,
+    table_version int NOT NULL DEFAULT 1,
+    partition_key text NOT NULL,
+    batch_id      text NOT NULL,
+    check_name    text NOT NULL,
+    number        int NOT NULL,
+    content       jsonb NOT NULL,
+    PRIMARY KEY (event_id, check_name, number)
+);
+
+CREATE VIEW airflow_idempotent.checks AS
+    SELECT e.event_id, e.table_name, e.table_version, e.partition_key, e.batch_id, e.content_fingerprint, e.digest,
+           e.step, e.state, c.check_name, c.severity, c.verdict, c.observed, c.rows, c.message, c.samples, c.query,
+           e.attempt, e.recorded_at
+    FROM airflow_idempotent.check_results AS c JOIN airflow_idempotent.events AS e USING (event_id);
 """,
 )
 

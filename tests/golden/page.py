@@ -15,6 +15,7 @@ from typing import Any, get_args
 import yaml
 from pydantic import TypeAdapter
 
+from airflow_idempotent.checks.facts import Facts
 from airflow_idempotent.core.actions import Action, AddColumns, CreateTarget, EnsureChild, RunChecks, WidenColumns
 from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.drift import Retyped
@@ -23,7 +24,7 @@ from airflow_idempotent.core.partition import Grain
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.staged import Staged
 from airflow_idempotent.spec.load import LoadSpec
-from airflow_idempotent.sql.checks import sample_violations
+from airflow_idempotent.sql.checks import Place, violations
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.statement import Statement, table
 from airflow_idempotent.strategies import STRATEGIES, Cdc, Strategy
@@ -129,8 +130,9 @@ class Page:
     @property
     def statements(self) -> list[Statement]:
         found = [statement for action in self.actions for statement in compile_action(action, self.shape)]
-        if "check" in self.given and (sample := sample_violations(self.check, table(WINNERS))):
-            found.append(sample)
+        if "check" in self.given:
+            facts = Facts(Grain.DAY.parse("2025-05-01"), self.shape)
+            found += [sample] if (sample := violations(self.check, Place(table(WINNERS)), facts, 5)) else []
         return found
 
     def expected(self) -> str:

@@ -127,12 +127,15 @@ class Deduplicate:
 class RunChecks:
     """Evaluate the checks on the rows that are about to be published; ``error`` closes the gate.
 
-    The target is left alone. Idempotent because it only reads ``rows``, which have the ``columns``.
+    The target is left alone. Idempotent because it only reads ``rows``, which have the ``columns``; removal of
+    duplicates has made them ``unique`` in those. ``partition_column`` says where they can be looked at afterwards.
     """
 
     rows: str
     checks: Sequence[Any]
     columns: tuple[str, ...]
+    unique: tuple[str, ...] = ()
+    partition_column: str | None = None
 
     @property
     def answerable(self) -> list[Any]:

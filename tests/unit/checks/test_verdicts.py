@@ -7,6 +7,10 @@ from typing import Any
 import pytest
 
 from airflow_idempotent.checks import CHECKS, Check, NotNull, Reconcile, RowCount, Unique
+from airflow_idempotent.checks.facts import Facts, Seen
+from airflow_idempotent.core.columns import TableShape
+from airflow_idempotent.core.partition import Grain
+from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Effects, Measure
 from airflow_idempotent.core.verdict import Severity, Verdict, closes_gate
 
@@ -16,6 +20,12 @@ SAMPLES: dict[str, Check] = {
     "unique": Unique(columns=("a", "b")),
     "reconcile": Reconcile(),
 }
+
+FACTS = Facts(Grain.DAY.parse("2025-05-01"), TableShape(Relation("public", "t"), ()))
+
+
+def seen(rows: int, *values: Any) -> Seen:
+    return Seen(rows, values, FACTS)
 
 
 def test_every_check_has_a_sample_here() -> None:
@@ -36,11 +46,11 @@ def test_every_check_has_a_sample_here() -> None:
     ],
 )
 def test_row_count_includes_its_bounds(bounds: dict[str, int], rows: int, verdict: Verdict) -> None:
-    assert RowCount(**bounds).judge(rows, rows).verdict is verdict
+    assert RowCount(**bounds).judge(seen(rows, rows)).verdict is verdict
 
 
 @pytest.mark.parametrize(
-    ("bounds", "said"), [({}, "give min, max or equals"), ({"min": 3, "max": 2}, "min 3 is above max 2")]
+    ("bounds", "said"), [({}, "give min, max, equals or against"), ({"min": 3, "max": 2}, "min 3 is above max 2")]
 )
 def test_row_count_without_sense_is_refused(bounds: dict[str, int], said: str) -> None:
     with pytest.raises(ValueError, match=said):
@@ -52,7 +62,7 @@ def test_severity_decides_whether_the_gate_closes(kind: str) -> None:
     bad = 0 if kind == "row_count" else 2
     options: dict[str, Any] = {"min": 1} if kind == "row_count" else {"columns": ("a",)}
     strict, mild = (
-        CHECKS[kind](**options, severity=severity).judge(bad, bad) for severity in (Severity.ERROR, Severity.WARN)
+        CHECKS[kind](**options, severity=severity).judge(seen(bad, bad)) for severity in (Severity.ERROR, Severity.WARN)
     )
 
     assert (strict.verdict, mild.verdict) == (Verdict.FAILED, Verdict.WARNED)

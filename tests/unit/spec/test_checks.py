@@ -69,8 +69,8 @@ def test_every_alias_is_a_check_that_exists(alias: str) -> None:
         ({"unique": 5}, "unique: columns: must be a list"),
         ({"unique": []}, "unique: name at least one column"),
         ({"not_null": {"columns": []}}, "not_null: name at least one column"),
-        ({"row_count": {}}, "row_count: give min, max or equals"),
-        ("row_count", "row_count: give min, max or equals"),
+        ({"row_count": {}}, "row_count: give min, max, equals or against"),
+        ("row_count", "row_count: give min, max, equals or against"),
         ({"row_count": {"min": 3, "max": 1}}, "row_count: min 3 is above max 1"),
         ("unique", "unique: columns: Field required"),
     ],
@@ -92,5 +92,5 @@ def test_checks_are_a_list() -> None:
 
 @pytest.mark.parametrize("make", [lambda: Unique(columns=()), lambda: NotNull(columns=()), lambda: RowCount()])
 def test_a_check_of_nothing_is_refused_in_python_too(make: Any) -> None:
-    with pytest.raises(ValueError, match=r"at least one column|give min, max or equals"):
+    with pytest.raises(ValueError, match=r"at least one column|give min, max, equals or against"):
         make()
