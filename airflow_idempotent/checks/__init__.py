@@ -5,7 +5,11 @@ Adding one means one new file and one line in ``CHECKS``.
 
 from __future__ import annotations
 
+from airflow_idempotent.checks.aggregate import Aggregate
 from airflow_idempotent.checks.check import Check
+from airflow_idempotent.checks.diff import Diff
+from airflow_idempotent.checks.distribution import Distribution
+from airflow_idempotent.checks.no_future_knowledge import NoFutureKnowledge
 from airflow_idempotent.checks.not_null import NotNull
 from airflow_idempotent.checks.reconcile import Reconcile
 from airflow_idempotent.checks.row_count import RowCount
@@ -16,6 +20,10 @@ CHECKS: dict[str, type[Check]] = {
     "not_null": NotNull,
     "unique": Unique,
     "reconcile": Reconcile,
+    "aggregate": Aggregate,
+    "distribution": Distribution,
+    "diff": Diff,
+    "no_future_knowledge": NoFutureKnowledge,
 }
 # The same checks under the names of Airflow's SQL check operators, dbt and SQLMesh.
 ALIASES = {
@@ -27,4 +35,16 @@ ALIASES = {
     "unique_combination_of_columns": "unique",
 }
 
-__all__ = ["ALIASES", "CHECKS", "Check", "NotNull", "Reconcile", "RowCount", "Unique"]
+__all__ = [
+    "ALIASES",
+    "CHECKS",
+    "Aggregate",
+    "Check",
+    "Diff",
+    "Distribution",
+    "NoFutureKnowledge",
+    "NotNull",
+    "Reconcile",
+    "RowCount",
+    "Unique",
+]

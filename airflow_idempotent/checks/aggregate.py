@@ -21,7 +21,7 @@ from airflow_idempotent.checks.against import (
 )
 from airflow_idempotent.checks.check import Check, Inquiry, Question, Rows
 from airflow_idempotent.checks.expression import as_number, columns_of_aggregate, parsed_aggregate
-from airflow_idempotent.checks.facts import Facts, Need, Seen, plain
+from airflow_idempotent.checks.facts import Need, Seen, plain
 from airflow_idempotent.core.verdict import CheckResult, Number
 
 
@@ -52,7 +52,9 @@ class Aggregate(Check):
         known = ("source", "manifest", *EARLIER)
         if self.against not in known:
             if not is_table(self.against):
-                raise ValueError(f"against is {self.against!r}: write {', '.join(known)}, or a table like 'sales.orders'")
+                raise ValueError(
+                    f"against is {self.against!r}: write {', '.join(known)}, or a table like 'sales.orders'"
+                )
             other_table(self.against)
         counts_all = isinstance(tree, exp.Count) and isinstance(tree.this, exp.Star)
         if self.against == "manifest" and (not counts_all or self.where):

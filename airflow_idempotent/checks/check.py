@@ -113,6 +113,16 @@ class Check(ABC):
         return frozenset()
 
     @property
+    def tables_used(self) -> tuple[str, ...]:
+        """Other tables that it reads."""
+        return ()
+
+    @property
+    def partitions_used(self) -> tuple[str, ...]:
+        """Keys of other partitions whose publications it compares with."""
+        return ()
+
+    @property
     def stored_rows(self) -> int:
         """How many of the rows that break it are kept."""
         if isinstance(self.store_failures, StoreFailures):

@@ -76,7 +76,7 @@ class Diff(Check):
                 message = f"not compared: key ({', '.join(pairing.key)}) is not unique {_where(name)}, e.g. {told}"
                 return self.result(True, message, None, seen.rows)
         [counts] = yield Question(pairing.counts(), binds)
-        only_here, only_there, both, differing = counts[:4]
+        only_here, only_there, _both, differing = counts[:4]
         result = self._told(pairing, counts, seen)
         if only_here or only_there or differing:
             examples = yield Question(pairing.examples(SHOWN), binds)

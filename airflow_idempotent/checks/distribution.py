@@ -54,7 +54,9 @@ class Distribution(ColumnsCheck):
             order = "at or below" if self.method == "psi" else "at or above"
             raise ValueError(f"{self.method} warns {order} where it fails, not at {warn:g} and {error:g}")
         if self.where:
-            raise ValueError("where: nobody has kept the distribution of such rows, so there is nothing to compare with")
+            raise ValueError(
+                "where: nobody has kept the distribution of such rows, so there is nothing to compare with"
+            )
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -90,7 +92,9 @@ class Distribution(ColumnsCheck):
     def _ask(self, rows: Rows, seen: Seen, earlier: Baseline) -> Inquiry:
         facts, before = seen.facts, _profile(earlier)
         columns = [facts.shape[name] for name in self.columns]
-        sampling = Sampling.of(facts.unique_key, self.sample, str(facts.shape.relation), *facts.names)
+        sampling = Sampling.of(
+            facts.unique_key, self.sample, str(facts.shape.relation), facts.partition.key, facts.batch_id
+        )
         found = yield Question(*count_in_bins(rows, columns, facts.shape, sampling, seen.rows, before))
         now = Profile.read(found, {item.name: is_measured(item) for item in columns}, before)
         return self.compared(before, now, seen.rows, str(earlier))
@@ -99,7 +103,9 @@ class Distribution(ColumnsCheck):
         """Why there is nothing to compare with."""
         unordered = [name for name in self.columns if not is_measured(seen.facts.shape[name])]
         if self.method == "ks" and unordered:
-            return self.result(True, f"not compared: {unordered[0]} has no order, use psi or chi_square", None, seen.rows)
+            return self.result(
+                True, f"not compared: {unordered[0]} has no order, use psi or chi_square", None, seen.rows
+            )
         found = self._baseline(seen.facts)
         if found is None and self.against not in EARLIER:
             return self.not_evaluated(f"partition {self.against} has no publication (backfills are none)")

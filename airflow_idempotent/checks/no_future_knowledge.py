@@ -53,11 +53,10 @@ class NoFutureKnowledge(RowsCheck):
         if self.as_of not in MOMENTS:
             return {}
         moment = facts.partition.end if self.as_of == "partition_end" else facts.cutoff
-        compared = {
+        return {
             f"as_of_{n}": None if moment is None else facts.as_compared(moment, name)
             for n, name in enumerate(self.columns)
         }
-        return compared
 
     def examples(self) -> Sequence[str]:
         return self.columns_used

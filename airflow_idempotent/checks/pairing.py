@@ -33,7 +33,7 @@ class Pairing:
     within: tuple[Sequence[int], int] | None = None
 
     def counts(self) -> exp.Select:
-        """One row: keys only here, only there, in both, in both with a difference; then how often each column differs."""
+        """One row: keys only here, only there, in both, in both but different; then how often each column differs."""
         differs = [_named(f"d{number}") for number in range(len(self.columns))]
         any_differs = exp.or_(*(item.copy() for item in differs)) if differs else exp.false()
         only_here, only_there = _named(THERE).is_(exp.null()), _named(HERE).is_(exp.null())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from airflow_idempotent.core.actions import (
@@ -44,6 +45,7 @@ from airflow_idempotent.engine.missing import delete_missing
 from airflow_idempotent.engine.quarantine import copy_leniently, reject
 from airflow_idempotent.engine.rebuilding import rebuild_intervals
 from airflow_idempotent.engine.replacing import replace_rows
+from airflow_idempotent.engine.surroundings import surrounded
 from airflow_idempotent.engine.ties import refuse_ties
 from airflow_idempotent.engine.transform import fill_by_query
 from airflow_idempotent.engine.upserting import upsert
@@ -54,7 +56,7 @@ from airflow_idempotent.sql.checks import staged_place
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.create import child_of
 from airflow_idempotent.sql.merge import may_repeat, take_all
-from airflow_idempotent.sql.statement import Statement
+from airflow_idempotent.sql.statement import Statement, table
 
 
 def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each action
@@ -161,6 +163,14 @@ def _gate(work: Work, action: RunChecks) -> None:
         landed_rows=work.step.manifest.rows if not work.step.manifest.query else work.measure.staged_rows,
         version=work.step.table_version,
     )
+    facts = replace(
+        facts,
+        columns=action.columns,
+        unique_key=action.key,
+        partition_column=action.partition_column,
+        source=table(action.source) if action.source else None,
+    )
+    facts = surrounded(work.session, answerable, facts)
     place = staged_place(action, work.step.target, work.step.partition)
     results = iter(evaluate(work.session, answerable, place, facts))
     later = "only the target has the column: looked at in validate"
@@ -173,4 +183,3 @@ def _gate(work: Work, action: RunChecks) -> None:
             failures=failures,
             results=work.checks,
         )
-

@@ -68,8 +68,8 @@ def _repeated(session: Session, checks: Sequence[Check], place: Place, seen: Seq
     }
 
 
-def _inquire(session: Session, inquiry: Inquiry, place: Place, facts: Facts) -> tuple[CheckResult, Question]:
-    """Ask what the check wants to know, question by question; its verdict, and the question it rests upon."""
+def _inquire(session: Session, inquiry: Inquiry, place: Place, facts: Facts) -> tuple[CheckResult, Question | None]:
+    """Ask what the check wants to know, question by question; its verdict, and the question it rests upon, if any."""
     answer: Answer | None = None
     asked: Question | None = None
     try:
@@ -78,8 +78,6 @@ def _inquire(session: Session, inquiry: Inquiry, place: Place, facts: Facts) -> 
             answer = session.query(question(asked, place, facts))
     except StopIteration as end:
         result: CheckResult = end.value
-        if asked is None:
-            raise ValueError(f"{result.check} asked nothing") from None
         return result, asked
 
 

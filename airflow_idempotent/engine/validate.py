@@ -13,12 +13,15 @@ from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.staged import Scope
 from airflow_idempotent.core.step import Attempt, Measure, Receipt, State, Timeouts
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict, closes_gate
-from airflow_idempotent.engine.measuring import digest
 from airflow_idempotent.engine.attempts import Connect, attempt_at
+from airflow_idempotent.engine.batches import PartOpener
 from airflow_idempotent.engine.facts import gather
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.ledger import Ledger
+from airflow_idempotent.engine.locating import locate
+from airflow_idempotent.engine.measuring import digest
 from airflow_idempotent.engine.session import Session
+from airflow_idempotent.engine.surroundings import loaded, surrounded
 from airflow_idempotent.errors import GateClosedError, SchemaDriftError, TargetMissingError
 from airflow_idempotent.plan.build import Load, blank_step
 from airflow_idempotent.plan.fitting import target_problems, the_target_has
@@ -29,11 +32,13 @@ from airflow_idempotent.sql.measure import measure_partition
 log = logging.getLogger(__name__)
 
 
-def validate(load: Load, *, connect: Connect, attempt: Attempt | None = None) -> Receipt:
+def validate(
+    load: Load, *, connect: Connect, attempt: Attempt | None = None, batches: PartOpener | None = None
+) -> Receipt:
     """Check the partition as readers see it, and write the verdict to the ledger.
 
     The table is only read, all of it in one snapshot. A second run gives the same verdict for the
-    same rows.
+    same rows. ``batches`` opens the landed batch, where a difference has to be traced to its keys.
 
     Raises:
         GateClosedError: a check of severity error failed; the verdict is recorded.
@@ -41,7 +46,7 @@ def validate(load: Load, *, connect: Connect, attempt: Attempt | None = None) ->
 
     def work(session: Session, ledger: Ledger) -> Receipt:
         with session.transaction(snapshot=True):
-            return _record(load, _look(load, session, ledger), session, ledger)
+            return _record(load, _look(load, session, ledger, batches), session, ledger)
 
     spec, where = load.spec, {"table": load.spec.table, "partition": load.partition.key}
     timeouts = Timeouts(spec.lock_timeout, spec.statement_timeout)
@@ -57,7 +62,9 @@ def validate(load: Load, *, connect: Connect, attempt: Attempt | None = None) ->
     return receipt
 
 
-def _look(load: Load, session: Session, ledger: Ledger) -> tuple[Receipt | None, Measure, tuple[CheckResult, ...]]:
+def _look(
+    load: Load, session: Session, ledger: Ledger, batches: PartOpener | None
+) -> tuple[Receipt | None, Measure, tuple[CheckResult, ...]]:
     """What was published last, what is there now, and what the checks say to it."""
     spec = load.spec
     shape = session.shape(spec.relation)
@@ -80,11 +87,25 @@ def _look(load: Load, session: Session, ledger: Ledger) -> tuple[Receipt | None,
         published=True,
         landed_rows=landed_rows,
     )
+    facts = replace(
+        facts,
+        columns=shape.names,
+        unique_key=spec.unique_key,
+        partition_column=spec.partition_column,
+        loaded=loaded(session, published),
+    )
+    facts = surrounded(session, by_rows, facts)
     place = target_place(shape, spec.partition_column, load.partition)
     results = evaluate(session, by_rows, place, facts)
     results += not_empty(spec, [item for check, item in zip(by_rows, results, strict=True) if not check.where], now)
     since = changed_since(load, published, shape, ledger)
-    return published, now, (*results, *(reconciled(load, check, published, now, since) for check in by_ledger))
+    for check in by_ledger:
+        result = reconciled(load, check, published, now, since)
+        if published and check.buckets and result.is_broken and now.digest != published.measure.digest:
+            found = locate(load, shape, published, session, batches)
+            result = replace(result, message=f"{result.message}, {found.message}", samples=found.samples)
+        results += (result,)
+    return published, now, results
 
 
 def measured(spec: LoadSpec, shape: TableShape, partition: Partition, session: Session) -> Measure:

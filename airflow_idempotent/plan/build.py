@@ -77,7 +77,8 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     if staged.deduplicated:
         actions += strategy.prepare(staged)
     if spec.checks:
-        actions.append(RunChecks(strategy.checked_rows(staged), spec.checks, columns, strategy.winners_key(staged), by))
+        gate = (strategy.checked_rows(staged), spec.checks, columns, strategy.winners_key(staged), by)
+        actions.append(RunChecks(*gate, source=staged.staging, key=spec.unique_key))
     actions += strategy.write(staged)
     actions += measuring(spec, load.partition, load.manifest.batch_id, target)
     return Step(

@@ -42,6 +42,19 @@ def buckets_of(event_id: int) -> Statement:
     )
 
 
+def publication_of(table: str, partition: str, version: int = 1) -> Statement:
+    """The last publication of a partition, backfills left out."""
+    return Statement(
+        """
+SELECT event_id, partition_key, batch_id, row_count, digest FROM airflow_idempotent.events
+WHERE table_name = %(table)s AND table_version = %(version)s AND partition_key = %(partition)s
+  AND step = 'stage_merge' AND state = 'published' AND lane <> 'backfill'
+ORDER BY event_id DESC LIMIT 1
+""",
+        {"table": table, "version": version, "partition": partition},
+    )
+
+
 def expected_of(event_id: int) -> Statement:
     """What the checks of an event compared with: rows of (name, value)."""
     return Statement(

@@ -169,7 +169,9 @@ CREATE TABLE airflow_idempotent.quarantine (
 """,
     # Version 3: checks that measure more than counts, and the rows that broke them.
     """
-ALTER TABLE airflow_idempotent.check_results ALTER COLUMN observed TYPE numeric;
+ALTER TABLE airflow_idempotent.check_results
+    ALTER COLUMN observed TYPE numeric,
+    ADD COLUMN expected numeric;
 
 CREATE TABLE airflow_idempotent.check_failures (
     event_id      bigint NOT NULL REFERENCES airflow_idempotent.events,
@@ -182,6 +184,23 @@ CREATE TABLE airflow_idempotent.check_failures (
     content       jsonb NOT NULL,
     PRIMARY KEY (event_id, check_name, number)
 );
+
+-- What later publications are compared with, so that no old rows are read again.
+CREATE TABLE airflow_idempotent.profiles (
+    event_id bigint PRIMARY KEY REFERENCES airflow_idempotent.events,
+    profile  jsonb NOT NULL
+);
+CREATE TABLE airflow_idempotent.bucket_digests (
+    event_id    bigint PRIMARY KEY REFERENCES airflow_idempotent.events,
+    key_columns text[] NOT NULL,
+    rows        bigint[] NOT NULL,
+    digests     text[] NOT NULL,
+    CHECK (cardinality(rows) > 0 AND cardinality(rows) = cardinality(digests))
+);
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON airflow_idempotent.profiles
+    FOR EACH STATEMENT EXECUTE FUNCTION airflow_idempotent.refuse_change();
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON airflow_idempotent.bucket_digests
+    FOR EACH STATEMENT EXECUTE FUNCTION airflow_idempotent.refuse_change();
 
 CREATE VIEW airflow_idempotent.checks AS
     SELECT e.event_id, e.table_name, e.table_version, e.partition_key, e.batch_id, e.content_fingerprint, e.digest,

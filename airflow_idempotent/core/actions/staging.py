@@ -128,7 +128,8 @@ class RunChecks:
     """Evaluate the checks on the rows that are about to be published; ``error`` closes the gate.
 
     The target is left alone. Idempotent because it only reads ``rows``, which have the ``columns``; removal of
-    duplicates has made them ``unique`` in those. ``partition_column`` says where they can be looked at afterwards.
+    duplicates has made them ``unique`` in those. ``partition_column`` says where they can be looked at afterwards,
+    ``source`` are the rows as they came, ``key`` tells rows of the table apart.
     """
 
     rows: str
@@ -136,6 +137,8 @@ class RunChecks:
     columns: tuple[str, ...]
     unique: tuple[str, ...] = ()
     partition_column: str | None = None
+    source: str | None = None
+    key: tuple[str, ...] = ()
 
     @property
     def answerable(self) -> list[Any]:
