@@ -90,7 +90,7 @@ class Aggregate(Check):
 
     def _of_source(self, source: Rows, seen: Seen) -> Inquiry:
         """Compare with the rows as they came."""
-        [(value,)] = yield Question(self._asked(source))
+        [(value,)] = yield Question(exp.select(as_number(self.sql)).from_(source.copy()), lasting=False)
         return self._compared(seen, value, "the batch as it landed")
 
     def _of_other_table(self, seen: Seen) -> Inquiry:
@@ -102,10 +102,11 @@ class Aggregate(Check):
         [(value,)] = yield Question(exp.select(as_number(self.sql)).from_(rows), binds)
         return self._compared(seen, value, other_table(self.against))
 
-    def _asked(self, rows: Rows) -> exp.Select:
-        return exp.select(as_number(self.sql)).from_(rows.copy())
-
     def judge(self, seen: Seen) -> CheckResult:
+        # What it is now is kept even if there is nothing to compare with yet: later publications will have that.
+        return replace(self._judged(seen), observed=_number(seen.values[0]), rows=seen.rows)
+
+    def _judged(self, seen: Seen) -> CheckResult:
         facts = seen.facts
         if self.against == "manifest":
             if facts.landed_rows is None:

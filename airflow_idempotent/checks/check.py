@@ -27,10 +27,12 @@ class Question:
 
     ``query`` is a tree; text of the user goes into it as ``UserSql``. Placeholders are named without a prefix
     (``exp.Placeholder(this="as_of")``); ``start`` and ``end`` are taken by the rows of the partition.
+    What is asked of rows that are gone after the load is not ``lasting``, and not shown to people.
     """
 
     query: exp.Query
     binds: Mapping[str, Any] = field(default_factory=dict)
+    lasting: bool = True
 
 
 Answer = list[tuple[Any, ...]]

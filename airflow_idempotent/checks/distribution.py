@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from typing import ClassVar, Literal
 
-from airflow_idempotent.checks.against import EARLIER, absent, baseline
+from airflow_idempotent.checks.against import EARLIER, absent, baseline, needed
 from airflow_idempotent.checks.check import ColumnsCheck, Inquiry, Question, Rows
 from airflow_idempotent.checks.facts import Baseline, Facts, Need, Seen
 from airflow_idempotent.checks.histograms import count_in_bins
+from airflow_idempotent.core.partition import Grain
 from airflow_idempotent.core.profile import ColumnProfile, Profile, Sampling, is_measured
 from airflow_idempotent.core.statistics import chi_square, grouped, kolmogorov_smirnov, psi
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict
@@ -35,7 +38,7 @@ class Distribution(ColumnsCheck):
 
     kind: ClassVar[str] = "distribution"
     counts_violations: ClassVar[bool] = False
-    against: str = "previous"
+    against: str | date = "previous"
     method: Method = "psi"
     warn_at: float | None = None
     error_at: float | None = None
@@ -45,6 +48,10 @@ class Distribution(ColumnsCheck):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.compared_with not in EARLIER and not _is_key(self.compared_with):
+            raise ValueError(
+                f"against is {self.against!r}: write {', '.join(EARLIER)}, or a partition like '2025-05-01'"
+            )
         if not 100 <= self.sample <= 1_000_000:
             raise ValueError("sample is 100 to 1,000,000 rows")
         if not 0 <= self.null_rate <= 1:
@@ -59,6 +66,11 @@ class Distribution(ColumnsCheck):
             )
 
     @property
+    def compared_with(self) -> str:
+        """``against`` as text: YAML takes the key of a day for a date."""
+        return str(self.against)
+
+    @property
     def bounds(self) -> tuple[float, float]:
         """Where it warns, and where it fails."""
         usual = USUAL[self.method]
@@ -69,17 +81,17 @@ class Distribution(ColumnsCheck):
 
     @property
     def label(self) -> str:
-        return self.named(*self.columns, f"{self.method} against {self.against}")
+        return self.named(*self.columns, f"{self.method} against {self.compared_with}")
 
     @property
     def needs(self) -> frozenset[Need]:
         found = {Need.PROFILE}
-        return frozenset(found | {Need(self.against)} if self.against in EARLIER else found)
+        return frozenset(found | {*needed(self.compared_with)})
 
     @property
     def partitions_used(self) -> tuple[str, ...]:
         """Keys of partitions whose publications it compares with."""
-        return () if self.against in EARLIER else (self.against,)
+        return () if self.compared_with in EARLIER else (self.compared_with,)
 
     def inquire(self, rows: Rows, seen: Seen) -> Inquiry | None:
         found, shape = self._baseline(seen.facts), seen.facts.shape
@@ -107,9 +119,9 @@ class Distribution(ColumnsCheck):
                 True, f"not compared: {unordered[0]} has no order, use psi or chi_square", None, seen.rows
             )
         found = self._baseline(seen.facts)
-        if found is None and self.against not in EARLIER:
-            return self.not_evaluated(f"partition {self.against} has no publication (backfills are none)")
-        return self.not_evaluated(absent(self.against) if found is None else self._untold(found, seen))
+        if found is None and self.compared_with not in EARLIER:
+            return self.not_evaluated(f"partition {self.compared_with} has no publication (backfills are none)")
+        return self.not_evaluated(absent(self.compared_with) if found is None else self._untold(found, seen))
 
     def compared(self, before: Profile, now: Profile, rows: int, name: str) -> CheckResult:
         """The verdict on two profiles that were counted in the same bins."""
@@ -146,7 +158,8 @@ class Distribution(ColumnsCheck):
         return Verdict.FAILED if beyond[0] else Verdict.WARNED if beyond[1] else Verdict.PASSED
 
     def _baseline(self, facts: Facts) -> Baseline | None:
-        return baseline(self.against, facts) if self.against in EARLIER else facts.partitions.get(self.against)
+        against = self.compared_with
+        return baseline(against, facts) if against in EARLIER else facts.partitions.get(against)
 
     def _untold(self, earlier: Baseline, seen: Seen) -> str:
         """Why this baseline cannot be compared with; empty when it can."""
@@ -161,6 +174,15 @@ class Distribution(ColumnsCheck):
 
 
 _GRAVITY = [Verdict.PASSED, Verdict.WARNED, Verdict.FAILED]
+
+
+def _is_key(text: str) -> bool:
+    """Whether it is the key of a partition, of whatever grain."""
+    for grain in Grain:
+        with suppress(ValueError):
+            grain.parse(text)
+            return True
+    return False
 
 
 def _profile(earlier: Baseline) -> Profile:

@@ -45,8 +45,9 @@ class NoFutureKnowledge(RowsCheck):
 
     def aggregates(self) -> tuple[exp.Expr, ...]:
         unknown = any_null(self.columns)
-        later = exp.and_(exp.not_(exp.Paren(this=any_null(self.columns))), self.broken())
         undated = exp.false() if self.as_of in MOMENTS else column(self.as_of).is_(exp.null())
+        told = exp.not_(exp.Paren(this=exp.or_(unknown.copy(), undated.copy())))
+        later = exp.and_(told, self.broken())
         return (*super().aggregates(), count_where(later), count_where(unknown), count_where(undated))
 
     def binds(self, facts: Facts) -> Mapping[str, Any]:

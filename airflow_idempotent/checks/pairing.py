@@ -49,7 +49,7 @@ class Pairing:
         for item, name in zip(differs, self.columns, strict=True):
             first = first.when(item.copy(), exp.Literal.string(name))
         odd = [_named(side).is_(exp.null()) for side in (HERE, THERE)]
-        shown = [exp.cast(key.copy(), "text") for key in keys]
+        shown = _as_texts(keys)
         what = [exp.not_(_named(side).is_(exp.null())) for side in (HERE, THERE)]
         named = exp.cast(first if differs else exp.null(), "text")
         order = [exp.Ordered(this=key.copy(), nulls_first=False) for key in keys]
@@ -107,14 +107,18 @@ def repeated(rows: Rows, key: Sequence[str], limit: int = 3) -> exp.Select:
     many = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
     broken = exp.or_(many, *(item.copy().is_(exp.null()) for item in keys))
     order = [exp.Ordered(this=item.copy(), nulls_first=False) for item in keys]
-    shown = [exp.cast(item.copy(), "text") for item in keys]
-    return exp.select(*shown).from_(rows.copy()).group_by(*keys).having(broken).order_by(*order).limit(limit)
+    return exp.select(*_as_texts(keys)).from_(rows.copy()).group_by(*keys).having(broken).order_by(*order).limit(limit)
 
 
 def shown_key(values: Sequence[str | None]) -> str:
     """A key for people."""
     texts = ["NULL" if value is None else value for value in values]
     return f"({', '.join(texts)})" if len(texts) > 1 else texts[0]
+
+
+def _as_texts(keys: Sequence[exp.Column]) -> list[exp.Expr]:
+    """Columns for people, under other names: ORDER BY would sort by these texts."""
+    return [exp.alias_(exp.cast(key.copy(), "text"), f"text{n}", quoted=True) for n, key in enumerate(keys)]
 
 
 def _equal(name: str) -> exp.Expr:

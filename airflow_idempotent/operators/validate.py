@@ -80,11 +80,12 @@ class ValidatePartitionOperator(PartitionOperator):
         """Look at one partition; the verdict as a pointer."""
         if assignment.dry_run:
             raise AirflowSkipException(f"{spec.table} {assignment.partition}: a dry run published nothing")
-        _, manifest = batch_for(spec, assignment.partition, self.batch)
+        store, manifest = batch_for(spec, assignment.partition, self.batch)
         receipt = validate(
             Load(spec, assignment.partition, manifest or _no_batch(spec, assignment.partition)),
             connect=self.connections.warehouse(spec.conn_id),
             attempt=attempt_of(context, assignment.lane),
+            batches=store,
         )
         return receipt.as_pointer()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import sqlglot
 from sqlglot.errors import SqlglotError
 
-from airflow_idempotent.checks import Check
+from airflow_idempotent.checks import Aggregate, Check
 from airflow_idempotent.spec.determinism import findings
 
 
@@ -16,6 +16,9 @@ def unrepeatable(check: Check) -> Iterator[str]:
     if check.where:
         asked = "\n".join(("SELECT 1 AS one FROM rows WHERE (", check.where, ")"))
         yield from (f"where: {found.text}" for found in findings(asked) if not found.warning)
+    if isinstance(check, Aggregate):
+        asked = "\n".join(("SELECT (", check.sql, ") AS one FROM rows"))
+        yield from (f"sql: {found.text}" for found in findings(asked) if not found.warning)
 
 
 def normal_text(sql: str) -> str:

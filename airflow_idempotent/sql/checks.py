@@ -150,7 +150,8 @@ def recomputing(check: Check, place: Place, facts: Facts, own: Question | None =
         return shown(tree, {**binds, **own.binds}, facts)
     tree_of = check.violations(filtered(check, rows))
     if tree_of is None:
-        tree_of = exp.select(*_aggregates(check)[1:]).from_(rows.copy())
+        asked_for = _aggregates(check)
+        tree_of = exp.select(*(asked_for[1:] or asked_for)).from_(rows.copy())
     return shown(tree_of, {**binds, **check.binds(facts)}, facts)
 
 

@@ -6,7 +6,18 @@ from typing import Any
 
 import pytest
 
-from airflow_idempotent.checks import CHECKS, Check, NotNull, Reconcile, RowCount, Unique
+from airflow_idempotent.checks import (
+    CHECKS,
+    Aggregate,
+    Check,
+    Diff,
+    Distribution,
+    NoFutureKnowledge,
+    NotNull,
+    Reconcile,
+    RowCount,
+    Unique,
+)
 from airflow_idempotent.checks.facts import Facts, Seen
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.partition import Grain
@@ -19,6 +30,10 @@ SAMPLES: dict[str, Check] = {
     "not_null": NotNull(columns=("a",)),
     "unique": Unique(columns=("a", "b")),
     "reconcile": Reconcile(),
+    "aggregate": Aggregate(sql="sum(a)"),
+    "distribution": Distribution(columns=("a",)),
+    "diff": Diff(against="public.other"),
+    "no_future_knowledge": NoFutureKnowledge(columns=("a",), as_of="b"),
 }
 
 FACTS = Facts(Grain.DAY.parse("2025-05-01"), TableShape(Relation("public", "t"), ()))
@@ -71,7 +86,7 @@ def test_severity_decides_whether_the_gate_closes(kind: str) -> None:
 
 
 def test_only_the_number_of_rows_can_be_judged_of_none() -> None:
-    assert {kind for kind, check in SAMPLES.items() if check.counts_rows} == {"row_count", "reconcile"}
+    assert {kind for kind, check in SAMPLES.items() if check.counts_rows} == {"row_count", "reconcile", "diff"}
 
 
 @pytest.mark.parametrize(
