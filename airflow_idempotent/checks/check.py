@@ -35,6 +35,12 @@ class Question:
     lasting: bool = True
 
 
+class IsNaN(exp.Expression):
+    """Whether a column holds NaN; false of the types that have none."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 Answer = list[tuple[Any, ...]]
 Inquiry = Generator[Question, Answer, CheckResult]
 """Yields questions, is sent the rows of each, and returns the verdict."""
@@ -92,6 +98,8 @@ class Check(ABC):
             raise ValueError("error_if never applies with severity warn")
         if self.where is not None:
             columns_in(self.where)
+        if self.store_failures and type(self).violations is Check.violations:
+            raise ValueError(f"store_failures: no single row breaks a {self.kind}")
 
     @property
     def label(self) -> str:
@@ -157,7 +165,7 @@ class Check(ABC):
         """The rows that break the check; None when single rows cannot. ``where`` is applied to ``rows`` already."""
         return None
 
-    def examples(self) -> Sequence[str]:
+    def examples(self, facts: Facts) -> Sequence[str]:
         """Columns of ``violations`` that messages show; empty for all."""
         return ()
 
@@ -228,8 +236,8 @@ class RowsCheck(ColumnsCheck):
     def violations(self, rows: Rows) -> exp.Select:
         return exp.select("*").from_(rows.copy()).where(self.broken())
 
-    def examples(self) -> Sequence[str]:
-        return self.columns
+    def examples(self, facts: Facts) -> Sequence[str]:
+        return tuple(dict.fromkeys((*facts.unique_key, *self.columns)))
 
 
 def count_where(condition: exp.Expr) -> exp.Expr:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from sqlglot import exp
 
 from airflow_idempotent.checks.check import ColumnsCheck, Rows, any_null, column
-from airflow_idempotent.checks.facts import Seen
+from airflow_idempotent.checks.facts import Facts, Seen
 from airflow_idempotent.core.verdict import CheckResult
 
 
@@ -41,7 +41,7 @@ class Unique(ColumnsCheck):
         found = exp.select(*keys, times).from_(rows.copy()).group_by(*keys).having(exp.Count(this=exp.Star()) > 1)
         return found.where(exp.not_(exp.Paren(this=any_null(self.columns)))) if self.nulls_distinct else found
 
-    def examples(self) -> tuple[str, ...]:
+    def examples(self, facts: Facts) -> tuple[str, ...]:
         return self.columns
 
     def judge(self, seen: Seen) -> CheckResult:

@@ -161,16 +161,16 @@ def _gate(work: Work, action: RunChecks) -> None:
         manifest=work.step.manifest,
         published=False,
         landed_rows=work.step.manifest.rows if not work.step.manifest.query else work.measure.staged_rows,
+        unique_key=action.key,
         version=work.step.table_version,
     )
     facts = replace(
         facts,
         columns=action.columns,
-        unique_key=action.key,
         partition_column=action.partition_column,
         source=table(action.source) if action.source else None,
     )
-    facts = surrounded(work.session, answerable, facts)
+    facts = surrounded(work.session, answerable, facts, work.step.table_version)
     place = staged_place(action, work.step.target, work.step.partition)
     results = iter(evaluate(work.session, answerable, place, facts))
     later = "only the target has the column: looked at in validate"

@@ -26,6 +26,7 @@ def gather(
     manifest: Manifest,
     published: bool,
     landed_rows: int | None,
+    unique_key: tuple[str, ...] = (),
     version: int = 1,
 ) -> Facts:
     """The facts that these checks ask for; one query for each that any of them needs, none otherwise."""
@@ -47,6 +48,7 @@ def gather(
         landed_rows=landed_rows,
         previous=_baseline(session, previous, published),
         same_weekday=_baseline(session, weekday, published),
+        unique_key=unique_key,
     )
 
 

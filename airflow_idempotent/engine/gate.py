@@ -25,6 +25,7 @@ from airflow_idempotent.sql.checks import (
 )
 
 NO_ROWS = "no rows"
+LONGEST_VALUE = 200
 
 
 def evaluate(session: Session, checks: Sequence[Check], place: Place, facts: Facts) -> tuple[CheckResult, ...]:
@@ -90,8 +91,7 @@ def _with_rows(session: Session, check: Check, result: CheckResult, place: Place
     if statement is None:
         return result
     found = session.query(statement)
-    width = len(check.examples())
-    samples = tuple(_sample(row[:width] or row) for row in found[:SAMPLES])
+    samples = tuple(dict.fromkeys(_sample(row[:-1] if whole and len(row) > 1 else row) for row in found[:SAMPLES]))
     failures = tuple(row[-1] for row in found[: check.stored_rows]) if whole else ()
     return replace(result, samples=samples, failures=failures)
 
@@ -101,4 +101,5 @@ def _sample(values: Sequence[Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    return "NULL" if value is None else str(value)
+    text = "NULL" if value is None else str(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"

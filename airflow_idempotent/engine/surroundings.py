@@ -15,11 +15,11 @@ from airflow_idempotent.engine.session import Session
 from airflow_idempotent.sql import kept
 
 
-def surrounded(session: Session, checks: Sequence[Check], facts: Facts) -> Facts:
+def surrounded(session: Session, checks: Sequence[Check], facts: Facts, version: int = 1) -> Facts:
     """The facts with what these checks ask for besides; nothing is looked up that nobody asks for."""
     tables = sorted({table for check in checks for table in check.tables_used})
     keys = sorted({key for check in checks for key in check.partitions_used})
-    found = replace(facts, others=_shapes(session, tables), partitions=_publications(session, keys, facts))
+    found = replace(facts, others=_shapes(session, tables), partitions=_publications(session, keys, facts, version))
     if any(Need.PROFILE in check.needs for check in checks):
         found = replace(
             found,
@@ -44,11 +44,11 @@ def _shapes(session: Session, tables: Sequence[str]) -> dict[str, TableShape]:
     return {table: shape for table, shape in shapes.items() if shape}
 
 
-def _publications(session: Session, keys: Sequence[str], facts: Facts) -> dict[str, Baseline]:
+def _publications(session: Session, keys: Sequence[str], facts: Facts, version: int) -> dict[str, Baseline]:
     found = {}
     for key in keys:
         for event_id, partition, batch, rows, digest in session.query(
-            kept.publication_of(str(facts.shape.relation), key)
+            kept.publication_of(str(facts.shape.relation), key, version)
         ):
             baseline = Baseline(partition, batch, rows, digest, event_id=event_id)
             found[key] = replace(baseline, profile=profile_of(session, event_id))

@@ -86,11 +86,11 @@ def _look(
         manifest=load.manifest,
         published=True,
         landed_rows=landed_rows,
+        unique_key=spec.unique_key,
     )
     facts = replace(
         facts,
         columns=shape.names,
-        unique_key=spec.unique_key,
         partition_column=spec.partition_column,
         loaded=loaded(session, published),
     )

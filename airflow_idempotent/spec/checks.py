@@ -11,8 +11,11 @@ from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationEr
 from pydantic_core import PydanticCustomError
 
 from airflow_idempotent.checks import ALIASES, CHECKS, Check
+from airflow_idempotent.checks.aliases import column_checks, in_our_words
 from airflow_idempotent.spec.repeatable import normal_text, unrepeatable
 from airflow_idempotent.spec.words import meant, said
+
+COLUMN_MAPPING = "column_mapping"
 
 
 @cache
@@ -37,17 +40,35 @@ def _read(entry: Any) -> Check:
     if options is None:
         options = {}
     if not isinstance(options, Mapping):
-        wants_list = CHECKS[kind].shorthand == "columns"
-        options = {CHECKS[kind].shorthand: [options] if wants_list and isinstance(options, str) else options}
+        options = {CHECKS[kind].shorthand: options}
     try:
-        check = _adapter(kind).validate_python(dict(options))
+        check = _adapter(kind).validate_python(in_our_words(name, options)[1])
     except ValidationError as error:
         known = [item.name for item in fields(CHECKS[kind])]
         lines = [_line(problem, known) for problem in error.errors()]
         raise PydanticCustomError("check", "{name}: {lines}", {"name": name, "lines": "; ".join(lines)}) from None
+    except ValueError as error:
+        raise PydanticCustomError("check", "{name}: {lines}", {"name": name, "lines": str(error)}) from None
     if found := [*unrepeatable(check)]:
         raise PydanticCustomError("check", "{name}: {lines}", {"name": name, "lines": "; ".join(found)})
     return check
+
+
+def _expanded(entries: Any) -> Any:
+    """A list of checks with each ``column_mapping`` of Airflow's operators as the checks it stands for."""
+    if not isinstance(entries, list | tuple):
+        return entries
+    found: list[Any] = []
+    for entry in entries:
+        if (
+            isinstance(entry, Mapping)
+            and list(entry) == [COLUMN_MAPPING]
+            and isinstance(entry[COLUMN_MAPPING], Mapping)
+        ):
+            found += column_checks(entry[COLUMN_MAPPING])
+        else:
+            found.append(entry)
+    return found
 
 
 def _line(problem: Any, known: list[str]) -> str:
@@ -100,3 +121,4 @@ def _schema() -> dict[str, Any]:
 
 
 CheckEntry = Annotated[Check, BeforeValidator(_read), PlainSerializer(_written), WithJsonSchema(_schema())]
+Checks = Annotated[tuple[CheckEntry, ...], BeforeValidator(_expanded)]

@@ -13,7 +13,7 @@ from airflow_idempotent.core.columns import Column
 from airflow_idempotent.core.data_types import catalogue_spelling
 from airflow_idempotent.core.partition import Grain, Partition
 from airflow_idempotent.core.relation import Relation
-from airflow_idempotent.spec.checks import CheckEntry
+from airflow_idempotent.spec.checks import Checks
 from airflow_idempotent.spec.model import Model
 from airflow_idempotent.spec.options import ColumnSpec, Landing, Names, PartitionBy, Reject, named_mode, named_strategy
 from airflow_idempotent.spec.words import meant, ours
@@ -59,7 +59,7 @@ class LoadSpec(Model):
     on_empty: Literal["fail", "skip", "publish_empty"] = Field(
         "fail", description="When a partition has no input, or no rows."
     )
-    checks: tuple[CheckEntry, ...] = Field((), description="What must hold before rows become visible.")
+    checks: Checks = Field((), description="What must hold before rows become visible.")
     fillfactor: int = Field(
         85, ge=10, le=100, description="Of tables we create: room for updates in place, in percent of a page."
     )

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import sqlglot
+from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from airflow_idempotent.checks import Aggregate, Check
+from airflow_idempotent.checks import Aggregate, Check, CustomSql
+from airflow_idempotent.checks.custom_sql import THIS_MODEL
 from airflow_idempotent.spec.determinism import findings
+from airflow_idempotent.sql.asked import USER_BINDS
+from airflow_idempotent.sql.user_query import QueryTextError, bind_places, parsed
 
 
 def unrepeatable(check: Check) -> Iterator[str]:
@@ -19,6 +23,23 @@ def unrepeatable(check: Check) -> Iterator[str]:
     if isinstance(check, Aggregate):
         asked = "\n".join(("SELECT (", check.sql, ") AS one FROM rows"))
         yield from (f"sql: {found.text}" for found in findings(asked) if not found.warning)
+    if isinstance(check, CustomSql):
+        try:
+            yield from (f"sql: {found}" for found in findings(check.sql) if not found.warning)
+            yield from _misuse(check.sql)
+        except QueryTextError as error:
+            yield f"sql: line {error.line}: {error}" if error.line else f"sql: {error}"
+
+
+def _misuse(sql: str) -> Iterator[str]:
+    """What a query of violations must do, and may ask for."""
+    if THIS_MODEL not in {table.name for table in parsed(sql).find_all(exp.Table) if not table.db}:
+        yield f"sql: it does not read {THIS_MODEL}, as the rows that are checked are called"
+    for found in parsed(sql).find_all(exp.Placeholder, exp.Parameter):
+        if not isinstance(found, exp.Placeholder) or found.name not in USER_BINDS:
+            known = ", ".join(f":{name}" for name in USER_BINDS)
+            yield f"sql: unknown bind :{found.name}, there are {known}"
+    bind_places(sql)
 
 
 def normal_text(sql: str) -> str:

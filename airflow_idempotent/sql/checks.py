@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from airflow_idempotent.checks import Check, Unique
-from airflow_idempotent.checks.check import Question, Rows, any_null, count_where
+from airflow_idempotent.checks.check import IsNaN, Question, Rows, any_null, count_where
 from airflow_idempotent.checks.condition import condition
 from airflow_idempotent.checks.facts import Facts, Seen
 from airflow_idempotent.core.actions import RunChecks
@@ -20,13 +20,15 @@ from airflow_idempotent.sql.measure import bounds, partition_rows
 from airflow_idempotent.sql.statement import Statement, column, quoted, table
 
 SAMPLES = 5
+WITH_NAN = {"numeric", "real", "double precision"}
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where checks look: ``rows`` with their ``binds``, and ``shown``, the rows where anybody can look again.
 
-    ``proven`` are sets of columns that are known to be unique in them, with the reason.
+    They have the columns of a table of that ``shape``. ``proven`` are sets of columns that are known to be unique in
+    them, with the reason.
     """
 
     rows: Rows
@@ -34,15 +36,26 @@ class Place:
     shown: Rows | None = None
     shown_binds: Mapping[str, Any] = field(default_factory=dict)
     proven: tuple[tuple[frozenset[str], str], ...] = ()
+    shape: TableShape | None = None
+
+    def typed(self, tree: exp.Expr) -> exp.Expr:
+        """The same with the question for NaN answered by the type of the column."""
+        return tree.transform(lambda node: self._is_nan(node.this) if isinstance(node, IsNaN) else node)
+
+    def _is_nan(self, name: exp.Expr) -> exp.Expr:
+        found = self.shape[name.name] if self.shape and name.name in self.shape else None
+        if found and (found.domain_of or found.base_type) in WITH_NAN:
+            return exp.EQ(this=name.copy(), expression=exp.Literal.string("NaN"))
+        return exp.false()
 
     def proof(self, check: Unique) -> str:
         """Why no two rows can share the columns; empty when they may."""
         return next((reason for key, reason in self.proven if key <= {*check.columns}), "")
 
 
-def run_checks(action: RunChecks) -> tuple[Statement, ...]:
+def run_checks(action: RunChecks, target: TableShape) -> tuple[Statement, ...]:
     """The scans that the checks before the gate share; what facts give is not bound yet."""
-    place = Place(table(action.rows), proven=_proven(action))
+    place = Place(table(action.rows), proven=_proven(action), shape=target)
     scans = (shared_scan(action.answerable, place), repeated_keys(action.answerable, place))
     return tuple(scan for scan in scans if scan)
 
@@ -50,15 +63,15 @@ def run_checks(action: RunChecks) -> tuple[Statement, ...]:
 def staged_place(action: RunChecks, target: TableShape, partition: Partition) -> Place:
     """The rows before the gate. Afterwards they can be looked at in the table, where they will have been published."""
     after = target_place(target, action.partition_column, partition)
-    return Place(table(action.rows), {}, after.rows, after.binds, _proven(action))
+    return Place(table(action.rows), {}, after.rows, after.binds, _proven(action), target)
 
 
 def target_place(target: TableShape, by: str | None, partition: Partition) -> Place:
     """The partition as readers see it, or the whole table where no column says what belongs to it."""
     proven = tuple((key, "an index keeps it so") for key in target.unique_keys if not _may_be_null(key, target))
     if by is None:
-        return Place(table(target.relation), proven=proven)
-    return Place(partition_rows(target, by), bounds(partition, target[by]), proven=proven)
+        return Place(table(target.relation), proven=proven, shape=target)
+    return Place(partition_rows(target, by), bounds(partition, target[by]), proven=proven, shape=target)
 
 
 def _proven(action: RunChecks) -> tuple[tuple[frozenset[str], str], ...]:
@@ -77,7 +90,7 @@ def shared_scan(checks: Sequence[Check], place: Place, facts: Facts | None = Non
     for number, check in enumerate(checks):
         selected += [_named_apart(tree, number) for tree in _aggregates(check)]
         binds |= {f"c{number}_{name}": value for name, value in (check.binds(facts) if facts else {}).items()}
-    return asked(exp.select(*selected).from_(place.rows.copy()), binds)
+    return asked(place.typed(exp.select(*selected).from_(place.rows.copy())), binds)
 
 
 def read_shared(checks: Sequence[Check], row: Sequence[Any], facts: Facts) -> list[Seen]:
@@ -124,10 +137,12 @@ def violations(check: Check, place: Place, facts: Facts, limit: int, *, whole: b
     if found is None:
         return None
     rows = found.subquery(quoted("violations"))
-    columns: list[exp.Expr] = [exp.cast(column(name), "text") for name in check.examples()]
+    columns: list[exp.Expr] = [exp.cast(column(name), "text") for name in check.examples(facts)]
     if whole or not columns:
         columns.append(exp.cast(exp.func("to_jsonb", column("violations")), "text"))
-    return asked(exp.select(*columns).from_(rows).limit(limit), {**place.binds, **check.binds(facts)}, facts)
+    return asked(
+        place.typed(exp.select(*columns).from_(rows).limit(limit)), {**place.binds, **check.binds(facts)}, facts
+    )
 
 
 def filtered(check: Check, rows: Rows) -> Rows:
@@ -145,14 +160,13 @@ def question(asked_for: Question, place: Place, facts: Facts) -> Statement:
 def recomputing(check: Check, place: Place, facts: Facts, own: Question | None = None) -> str:
     """The query that measures it again, to be run as it stands in psql: no binds, and rows that outlive the load."""
     rows, binds = place.shown or place.rows, place.shown_binds if place.shown else place.binds
-    if own:
+    tree: exp.Expr | None = check.violations(filtered(check, rows))
+    if tree is None and own:
         tree = own.query.transform(lambda node: rows.copy() if node == place.rows else node)
-        return shown(tree, {**binds, **own.binds}, facts)
-    tree_of = check.violations(filtered(check, rows))
-    if tree_of is None:
-        asked_for = _aggregates(check)
-        tree_of = exp.select(*(asked_for[1:] or asked_for)).from_(rows.copy())
-    return shown(tree_of, {**binds, **check.binds(facts)}, facts)
+    if tree is None:
+        tree = exp.select(*(_aggregates(check)[1:] or [_count(check.where)])).from_(rows.copy())
+    values = {**binds, **check.binds(facts), **(own.binds if own else {})}
+    return shown(place.typed(tree), values, facts)
 
 
 def _aggregates(check: Check) -> list[exp.Expr]:

@@ -86,7 +86,7 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
         case Deduplicate():
             return (merge.deduplicate(action, target),)
         case RunChecks():
-            return checks.run_checks(action)
+            return checks.run_checks(action, target)
         case UpsertRows():
             return merge.upsert_rows(action, target)
         case RefuseTies():

@@ -91,7 +91,7 @@ def _lacking_in_run(step: Step) -> Iterator[Lack]:
 OPERATIONS: dict[str, Operation] = {
     "land": Operation(loads.land, COMMON | LANDING | {"target"}, lacking_partition),
     "stage_merge": Operation(stage_merge, COMMON | LANDING | TABLE | LOADING | {"session"}, lacking_load_words),
-    "validate": Operation(loads.validate, COMMON | TABLE | {"allow_empty", "on_empty"}, lacking_check_words),
+    "validate": Operation(loads.validate, COMMON | TABLE | {"allow_empty", "on_empty", "now"}, lacking_check_words),
     "concurrent": Operation(concurrent, COMMON | {"steps"}, _lacking_in_concurrent),
     "sql": Operation(sql, {"op", "sql", "note"}, works=False),
     "session_a": Operation(concurrency.session_named("session_a"), {"op", "sql", "note"}, works=False),

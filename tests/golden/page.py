@@ -27,7 +27,7 @@ from airflow_idempotent.core.profile import ColumnProfile, Profile, Sampling
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.staged import Staged
 from airflow_idempotent.spec.load import LoadSpec
-from airflow_idempotent.sql.checks import Place, question, violations
+from airflow_idempotent.sql.checks import Place, question, repeated_keys, shared_scan, violations
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.statement import Statement, table
 from airflow_idempotent.strategies import STRATEGIES, Cdc, Strategy
@@ -116,8 +116,8 @@ class Page:
     def actions(self) -> Sequence[Action]:
         if kind := self.given.get("action"):
             return [self._action(ACTIONS[kind], self.given)]
-        if kind := self.given.get("check"):
-            return [RunChecks(WINNERS, (self.check,), self.shape.names)] if kind else []
+        if "check" in self.given:
+            return [RunChecks(WINNERS, (self.check,), self.shape.names)]
         assert self.strategy
         prepared = self.strategy.prepare(self.staged) if self.staged.deduplicated else ()
         made = self.strategy.made(self.relation, self.staged.unique_key, self.staged.version)
@@ -158,12 +158,17 @@ class Page:
 
     @property
     def statements(self) -> list[Statement]:
-        found = [statement for action in self.actions for statement in compile_action(action, self.shape)]
-        if "check" in self.given:
-            facts = Facts(Grain.DAY.parse("2025-05-01"), self.shape)
-            found += [*questions(self.check, self.shape)]
-            found += [sample] if (sample := violations(self.check, Place(table(WINNERS)), facts, 5)) else []
-        return found
+        if "check" not in self.given:
+            return [statement for action in self.actions for statement in compile_action(action, self.shape)]
+        facts = Facts(Grain.DAY.parse("2025-05-01"), self.shape)
+        place, checks = Place(table(WINNERS), shape=self.shape), (self.check,)
+        found = (
+            shared_scan(checks, place, facts),
+            repeated_keys(checks, place),
+            *questions(self.check, self.shape),
+            violations(self.check, place, facts, 5),
+        )
+        return [statement for statement in found if statement]
 
     def expected(self) -> str:
         """The whole file as it should be."""

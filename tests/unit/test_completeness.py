@@ -76,6 +76,8 @@ def test_a_strategy_is_registered_explained_and_on_the_page_of_options(kind: str
 
 NO_CHECKS = {
     "against",
+    "age",
+    "aliases",
     "check",
     "condition",
     "expression",
