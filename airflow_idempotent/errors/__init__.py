@@ -58,6 +58,13 @@ from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, Pa
 from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFailedError, TransformError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
 from airflow_idempotent.errors.streams import UnknownOpError, UnknownValueError
+from airflow_idempotent.errors.swapping import (
+    DependentsError,
+    JournalError,
+    RollbackError,
+    ShadowError,
+    SwapSupersededError,
+)
 
 __all__ = [
     "ArgumentsError",
@@ -68,6 +75,7 @@ __all__ = [
     "ConnectionLostError",
     "ConstraintError",
     "DatabaseError",
+    "DependentsError",
     "DuplicateTableError",
     "EmptySnapshotError",
     "EventTimeMissingError",
@@ -75,6 +83,7 @@ __all__ = [
     "FileChangingError",
     "GateClosedError",
     "IdempotentError",
+    "JournalError",
     "KeyElsewhereError",
     "LawBrokenError",
     "LockTimeoutError",
@@ -93,9 +102,11 @@ __all__ = [
     "RangeError",
     "RepeatedInBatchError",
     "RepeatedKeyError",
+    "RollbackError",
     "RowsChangedError",
     "SchemaDriftError",
     "ServerBusyError",
+    "ShadowError",
     "SourceChangedError",
     "SourceMissingError",
     "SourceQueryError",
@@ -104,6 +115,7 @@ __all__ = [
     "SpecError",
     "StatementTimeoutError",
     "StillReferencedError",
+    "SwapSupersededError",
     "TargetMissingError",
     "TieError",
     "TooManyRejectedError",
