@@ -59,8 +59,9 @@ class NoFutureKnowledge(RowsCheck):
             for n, name in enumerate(self.columns)
         }
 
-    def examples(self) -> Sequence[str]:
-        return self.columns_used
+    def examples(self, facts: Facts) -> Sequence[str]:
+        moment = () if self.as_of in MOMENTS else (self.as_of,)
+        return tuple(dict.fromkeys((*super().examples(facts), *moment)))
 
     def judge(self, seen: Seen) -> CheckResult:
         if self.as_of == "cutoff" and seen.facts.cutoff is None:

@@ -167,7 +167,7 @@ CREATE TABLE airflow_idempotent.quarantine (
     PRIMARY KEY (table_name, table_version, partition_key, batch_id, file, record)
 );
 """,
-    # Version 3: checks that measure more than counts, the rows that broke them, versions of a table beside the live one.
+    # Version 3: checks that measure more than counts, rows that broke them, versions of a table beside the live one.
     """
 ALTER TABLE airflow_idempotent.check_results
     ALTER COLUMN observed TYPE numeric,
