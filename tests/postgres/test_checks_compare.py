@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from airflow_idempotent.errors import GateClosedError
 from airflow_idempotent.spec.load import LoadSpec
 from tests.loading import DAY, Warehouse
 from tests.postgres_fixtures import Connect
+
+
+GUIDE = Path(__file__).parents[2] / "docs/how-to/compare.md"
 
 
 def spec(*checks: Any, **options: Any) -> LoadSpec:
@@ -401,7 +405,8 @@ def test_a_cutoff_that_nobody_pinned_proves_nothing(warehouse: Warehouse) -> Non
 def test_a_mismatch_is_traced_to_its_buckets_and_keys(warehouse: Warehouse) -> None:
     wanted = spec({"reconcile": {"buckets": 64}})
     manifest = warehouse.batches.land(wanted, many(1000, "g"))
-    receipt = warehouse.load_again(wanted, manifest)
+    in_one = warehouse.load_again(spec(), manifest).measure.digest
+    assert warehouse.load_again(wanted, manifest).measure.digest == in_one
     assert said(validated(warehouse, wanted, manifest)) == "passed: 1,000 rows, digest equal"
     warehouse.sql("UPDATE orders SET amount = amount + 1 WHERE id = 17")
     warehouse.sql("DELETE FROM orders WHERE id = 900")
@@ -414,8 +419,17 @@ def test_a_mismatch_is_traced_to_its_buckets_and_keys(warehouse: Warehouse) -> N
     assert "ledger has 1,000 rows, the table 1,000 with other content, in 3 of 64 buckets by (id): " in result.message
     assert "1 keys only in the table, 1 only in the batch, 1 of " in result.message
     assert result.samples == ("17 amount differs", "900 only in the batch", "5000 only in the table")
-    warehouse.sql("DELETE FROM orders WHERE id = 5000")
-    assert receipt.measure.digest == warehouse.load(spec(), many(1000, "g")).measure.digest
+
+
+def test_the_guide_shows_what_is_said_of_changed_rows(warehouse: Warehouse) -> None:
+    wanted = spec({"reconcile": {"buckets": 64}})
+    manifest = warehouse.batches.land(wanted, many(1000, "g", first=1001))
+    warehouse.load_again(wanted, manifest)
+    warehouse.sql("UPDATE orders SET amount = 0 WHERE id = 1017; DELETE FROM orders WHERE id = 1900")
+
+    result = validated(warehouse, wanted, manifest)
+
+    assert f"\n{result}\n" in GUIDE.read_text(encoding="utf-8").replace("order_id", "id")
 
 
 def test_buckets_that_were_not_kept_are_said_so(warehouse: Warehouse) -> None:
