@@ -14,7 +14,6 @@ from airflow_idempotent.spec.load import LoadSpec
 from tests.loading import DAY, Warehouse
 from tests.postgres_fixtures import Connect
 
-
 GUIDE = Path(__file__).parents[2] / "docs/how-to/compare.md"
 
 
