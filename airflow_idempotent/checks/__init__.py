@@ -6,10 +6,14 @@ Adding one means one new file and one line in ``CHECKS``.
 from __future__ import annotations
 
 from airflow_idempotent.checks.accepted_values import AcceptedValues
+from airflow_idempotent.checks.aggregate import Aggregate
 from airflow_idempotent.checks.aliases import ALIASES
 from airflow_idempotent.checks.check import Check
 from airflow_idempotent.checks.custom_sql import CustomSql
+from airflow_idempotent.checks.diff import Diff
+from airflow_idempotent.checks.distribution import Distribution
 from airflow_idempotent.checks.freshness import Freshness
+from airflow_idempotent.checks.no_future_knowledge import NoFutureKnowledge
 from airflow_idempotent.checks.not_null import NotNull
 from airflow_idempotent.checks.null_rate import NullRate
 from airflow_idempotent.checks.range import Range
@@ -29,15 +33,23 @@ CHECKS: dict[str, type[Check]] = {
     "freshness": Freshness,
     "custom_sql": CustomSql,
     "reconcile": Reconcile,
+    "aggregate": Aggregate,
+    "distribution": Distribution,
+    "diff": Diff,
+    "no_future_knowledge": NoFutureKnowledge,
 }
 
 __all__ = [
     "ALIASES",
     "CHECKS",
     "AcceptedValues",
+    "Aggregate",
     "Check",
     "CustomSql",
+    "Diff",
+    "Distribution",
     "Freshness",
+    "NoFutureKnowledge",
     "NotNull",
     "NullRate",
     "Range",

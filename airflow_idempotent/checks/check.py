@@ -27,10 +27,12 @@ class Question:
 
     ``query`` is a tree; text of the user goes into it as ``UserSql``. Placeholders are named without a prefix
     (``exp.Placeholder(this="as_of")``); ``start`` and ``end`` are taken by the rows of the partition.
+    What is asked of rows that are gone after the load is not ``lasting``, and not shown to people.
     """
 
     query: exp.Query
     binds: Mapping[str, Any] = field(default_factory=dict)
+    lasting: bool = True
 
 
 class IsNaN(exp.Expression):
@@ -119,6 +121,16 @@ class Check(ABC):
     def needs(self) -> frozenset[Need]:
         """What has to be looked up before it can judge."""
         return frozenset()
+
+    @property
+    def tables_used(self) -> tuple[str, ...]:
+        """Other tables that it reads."""
+        return ()
+
+    @property
+    def partitions_used(self) -> tuple[str, ...]:
+        """Keys of other partitions whose publications it compares with."""
+        return ()
 
     @property
     def stored_rows(self) -> int:

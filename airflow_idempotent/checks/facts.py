@@ -9,8 +9,11 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
+from sqlglot import exp
+
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.profile import Profile
 from airflow_idempotent.core.verdict import Number
 
 
@@ -19,6 +22,7 @@ class Need(StrEnum):
 
     PREVIOUS = "previous"
     SAME_WEEKDAY = "same_weekday"
+    PROFILE = "profile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,8 @@ class Baseline:
     """An earlier publication to compare with, by the scheduler or by hand: a backfill is never one.
 
     ``rows`` are counted where the check looks: of the batch before the gate, of the partition in validate.
-    ``observed`` is what the checks measured of it there, by their labels.
+    ``observed`` is what the checks measured of it there, by their labels; ``profile`` how the values of the partition
+    were spread, where that was kept and a check asks.
     """
 
     partition: str
@@ -34,9 +39,22 @@ class Baseline:
     rows: int | None
     digest: str | None = None
     observed: Mapping[str, Number | None] = field(default_factory=dict)
+    profile: Profile | None = None
+    event_id: int = 0
 
     def __str__(self) -> str:
         return f"{self.partition} (batch {self.batch_id})"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The load that made the partition what it is: what its checks ``expected``, by their labels.
+
+    ``is_all`` when no rows of other batches are in the partition.
+    """
+
+    expected: Mapping[str, Number]
+    is_all: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +64,9 @@ class Facts:
     ``published`` is true of the partition as readers see it, false of a batch before the gate.
     ``landed_rows`` are those of the manifest; ``previous`` is the partition's last publication of other content,
     ``same_weekday`` the last publication of the same partition one to four weeks earlier; None where there is none.
-    ``unique_key`` is what the spec says tells rows apart.
+    ``columns`` are those that the rows have, ``unique_key`` and ``partition_column`` what the spec says of them.
+    ``source`` are the rows as they landed, before the gate; ``loaded`` says what is known of them afterwards.
+    ``others`` are shapes of other tables that checks name, ``partitions`` publications of partitions that they name.
     """
 
     partition: Partition
@@ -57,7 +77,13 @@ class Facts:
     landed_rows: int | None = None
     previous: Baseline | None = None
     same_weekday: Baseline | None = None
+    columns: tuple[str, ...] = ()
     unique_key: tuple[str, ...] = ()
+    partition_column: str | None = None
+    source: exp.Table | None = None
+    loaded: Loaded | None = None
+    others: Mapping[str, TableShape] = field(default_factory=dict)
+    partitions: Mapping[str, Baseline] = field(default_factory=dict)
 
     @property
     def reference(self) -> datetime:

@@ -12,7 +12,7 @@ from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.staged import Scope
 from airflow_idempotent.core.step import Measure, Receipt
-from airflow_idempotent.engine.apply import digest
+from airflow_idempotent.engine.measuring import digest
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.sql import audit as sql

@@ -57,5 +57,6 @@ def _baseline(session: Session, found: Iterable[tuple[Any, ...]] | None, publish
     for event_id, partition, batch, in_batch, in_table, digest in found or ():
         results = session.query(measured(event_id, "validate" if published else "stage_merge"))
         observed = {name: None if value is None else plain(value) for name, value in results}
-        return Baseline(partition, batch, in_table if published else in_batch, digest, observed)
+        rows = in_table if published else in_batch
+        return Baseline(partition, batch, rows, digest, observed, event_id=event_id)
     return None

@@ -79,7 +79,7 @@ def _inquire(session: Session, inquiry: Inquiry, place: Place, facts: Facts) -> 
             answer = session.query(question(asked, place, facts))
     except StopIteration as end:
         result: CheckResult = end.value
-        return result, asked
+        return result, asked if asked and asked.lasting else None
 
 
 def _with_rows(session: Session, check: Check, result: CheckResult, place: Place, facts: Facts) -> CheckResult:

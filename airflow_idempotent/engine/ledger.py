@@ -236,4 +236,5 @@ def _check_values(check: CheckResult) -> dict[str, Any]:
         "message": check.message,
         "samples": list(check.samples),
         "query": check.query,
+        "expected": check.expected,
     }

@@ -11,6 +11,7 @@ from airflow_idempotent.engine.attempts import TargetChanged
 from airflow_idempotent.engine.baseline import remember_columns
 from airflow_idempotent.engine.batches import PartOpener
 from airflow_idempotent.engine.ledger import Ledger
+from airflow_idempotent.engine.measuring import keep
 from airflow_idempotent.engine.session import Rollback, Session
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import OtherSpecError
@@ -70,6 +71,7 @@ def run_step(
             seconds=seconds,
         )
         remember_columns(step.target, receipt, session)
+        keep(work, receipt.event_id or 0)
         if dry_run:
             receipt = replace(receipt, dry_run=True, event_id=None)
             raise Rollback

@@ -14,7 +14,6 @@ from airflow_idempotent.core.actions import (
     CreateTarget,
     EnsureChild,
     EnsureIndex,
-    MeasurePartition,
     QueryBatch,
     RunChecks,
 )
@@ -23,11 +22,12 @@ from airflow_idempotent.core.drift import SchemaChange
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import short_name
-from airflow_idempotent.core.staged import Scope, Staged
+from airflow_idempotent.core.staged import Staged
 from airflow_idempotent.core.step import Step, Timeouts
 from airflow_idempotent.errors import TargetMissingError
 from airflow_idempotent.plan.fitting import asked_of_batch, batch_columns, ruling, sequence_of, target_version
 from airflow_idempotent.plan.inspection import inspection
+from airflow_idempotent.plan.measuring import measuring
 from airflow_idempotent.plan.schema_change import actions_of, changed_shape
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
@@ -78,10 +78,9 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         actions += strategy.prepare(staged)
     if spec.checks:
         gate = (strategy.checked_rows(staged), spec.checks, columns, strategy.winners_key(staged), by)
-        actions.append(RunChecks(*gate, key=spec.unique_key))
+        actions.append(RunChecks(*gate, source=staged.staging, key=spec.unique_key))
     actions += strategy.write(staged)
-    if by or strategy.scope is Scope.TABLE:
-        actions.append(MeasurePartition(target.relation, by, load.partition))
+    actions += measuring(spec, load.partition, load.manifest.batch_id, target)
     return Step(
         target=target,
         partition=load.partition,

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from airflow_idempotent.checks import Diff, Reconcile
 from airflow_idempotent.core.columns import Column
 from airflow_idempotent.core.data_types import catalogue_spelling
 from airflow_idempotent.core.partition import Grain, Partition
@@ -103,6 +104,7 @@ class LoadSpec(Model):
         yield from self.strategy.problems(self.unique_key, self.version)
         yield from self._unknown_columns()
         yield from self._misplaced()
+        yield from self._without_key()
         if self.on_schema_change == "sync_all_columns" and not self.columns:
             yield "columns", "required by 'on_schema_change: sync_all_columns': which columns shall the table have?"
         if self.partition_by.declarative and not self.partition_by.column:
@@ -122,6 +124,16 @@ class LoadSpec(Model):
             if policy == "include" and self.strategy.stays_inside:
                 why = f"strategy {self.strategy.kind!r} replaces the partition"
                 yield option, f"'include' would write such rows again with every batch: {why}"
+
+    def _without_key(self) -> Iterator[Problem]:
+        """Checks that cannot tell rows apart."""
+        if self.unique_key:
+            return
+        for number, check in enumerate(self.checks):
+            if isinstance(check, Reconcile) and check.buckets:
+                yield f"checks.{number}.reconcile.buckets", "needs 'unique_key': buckets are cut by it"
+            if isinstance(check, Diff) and not check.key:
+                yield f"checks.{number}.diff.key", "required without 'unique_key': which columns tell rows apart?"
 
     def unmet_needs(self) -> Iterator[Problem]:
         """What the strategy cannot do without."""

@@ -8,7 +8,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from airflow_idempotent.checks import Check, CustomSql
+from airflow_idempotent.checks import Aggregate, Check, CustomSql
 from airflow_idempotent.checks.custom_sql import THIS_MODEL
 from airflow_idempotent.spec.determinism import findings
 from airflow_idempotent.sql.asked import USER_BINDS
@@ -20,6 +20,9 @@ def unrepeatable(check: Check) -> Iterator[str]:
     if check.where:
         asked = "\n".join(("SELECT 1 AS one FROM rows WHERE (", check.where, ")"))
         yield from (f"where: {found.text}" for found in findings(asked) if not found.warning)
+    if isinstance(check, Aggregate):
+        asked = "\n".join(("SELECT (", check.sql, ") AS one FROM rows"))
+        yield from (f"sql: {found.text}" for found in findings(asked) if not found.warning)
     if isinstance(check, CustomSql):
         try:
             yield from (f"sql: {found}" for found in findings(check.sql) if not found.warning)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from airflow_idempotent.checks.hashing import row_hash
 from airflow_idempotent.core.actions import ReplaceRows
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.sql import groups
 from airflow_idempotent.sql.counting import skip, take
-from airflow_idempotent.sql.measure import row_hash
 from airflow_idempotent.sql.order import content_of, payload, same_content
 from airflow_idempotent.sql.places import CHILD, DIFFERENCE, EFFECT, NEW, OLD, WRITER
 from airflow_idempotent.sql.scope import in_scope, scope_binds

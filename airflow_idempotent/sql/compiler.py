@@ -24,6 +24,7 @@ from airflow_idempotent.core.actions import (
     InspectChanges,
     KeepUnchanged,
     MeasurePartition,
+    ProfilePartition,
     QueryBatch,
     RebuildIntervals,
     RefuseTies,
@@ -102,6 +103,8 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return history.rebuild_intervals(action, target).statements
         case MeasurePartition():
             return (measure.measure_partition(action, target),)
+        case ProfilePartition():
+            return (measure.profile_partition(action, target),)
         case EnsureTombstones() | InspectChanges() | ResolveChanges() | KeepUnchanged() | ApplyChanges():
             return compile_change(action, target)
         case _:

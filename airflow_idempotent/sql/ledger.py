@@ -156,8 +156,9 @@ def record_event(values: Mapping[str, Any]) -> Statement:
 
 RECORD_CHECK = """
 INSERT INTO airflow_idempotent.check_results
-    (event_id, check_name, severity, verdict, observed, rows, message, samples, query)
-VALUES (%(event_id)s, %(check)s, %(severity)s, %(verdict)s, %(observed)s, %(rows)s, %(message)s, %(samples)s, %(query)s)
+    (event_id, check_name, severity, verdict, observed, rows, message, samples, query, expected)
+VALUES (%(event_id)s, %(check)s, %(severity)s, %(verdict)s, %(observed)s, %(rows)s, %(message)s, %(samples)s, %(query)s,
+        %(expected)s)
 """
 
 RECORD_FAILURES = """

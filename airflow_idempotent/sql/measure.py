@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import exp
 
-from airflow_idempotent.core.actions import InspectBatch, MeasurePartition
+from airflow_idempotent.checks.hashing import bucket_of, hashable, row_hash
+from airflow_idempotent.checks.histograms import profile_rows
+from airflow_idempotent.core.actions import InspectBatch, MeasurePartition, ProfilePartition
 from airflow_idempotent.core.columns import BATCH_ID, Column, TableShape
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.sql.remembered import remembered
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table
 
-# Types that hash by value; of every other the text is hashed, since it, or something inside it, may have no hash.
-HASHED = {
-    "smallint",
-    "integer",
-    "bigint",
-    "numeric",
-    "real",
-    "double precision",
-    "boolean",
-    "text",
-    "character varying",
-    "character",
-    "uuid",
-    "date",
-    "timestamp without time zone",
-    "timestamp with time zone",
-    "time without time zone",
-    "interval",
-    "bytea",
-    "jsonb",
-}
 # Types that have min() and max().
 _ORDERED = {
     "smallint",
@@ -79,23 +59,35 @@ def _measured(action: MeasurePartition, target: TableShape) -> dict[str, Any]:
 
 @remembered(_measured)
 def measure_partition(action: MeasurePartition, target: TableShape) -> Statement:
-    """Rows and digest of one partition, or of the whole table. The digest sums a hash per row, so no order matters."""
-    hashed = [
-        column(item.name) if item.base_type in HASHED else exp.cast(column(item.name), data_type("text"))
-        for item in target.columns
-        if item.name != BATCH_ID
-    ]
-    total = exp.func("coalesce", exp.Sum(this=row_hash(hashed)), exp.Literal.number(0))
-    selected = [exp.Count(this=exp.Star()), exp.cast(total, data_type("text"))]
+    """Rows and digest of one partition, or of the whole table. The digest sums a hash per row, so no order matters.
+
+    In buckets it is a row of (bucket, rows, sum of hashes) for each that is not empty.
+    """
+    total = exp.func("coalesce", exp.Sum(this=row_hash(_content(target))), exp.Literal.number(0))
+    selected: list[exp.Expr] = [exp.Count(this=exp.Star()), exp.cast(total, data_type("text"))]
+    if action.buckets:
+        selected.insert(0, bucket_of(action.key, target, action.buckets))
     tree = exp.select(*selected).from_(table(action.target))
+    if action.buckets:
+        tree = tree.group_by(exp.Literal.number(1))
     if action.column is not None:
         tree = tree.where(*within(action.column))
     return statement(tree, **_measured(action, target))
 
 
-def row_hash(values: Sequence[exp.Expr]) -> exp.Expr:
-    """64 bits of a row, equal for rows that are equal."""
-    return exp.func("hash_record_extended", exp.func("ROW", *(value.copy() for value in values)), exp.Literal.number(0))
+def _content(target: TableShape) -> list[exp.Expr]:
+    """All that a row says; not which batch has written it."""
+    return hashable([name for name in target.names if name != BATCH_ID], target)
+
+
+def profile_partition(action: ProfilePartition, target: TableShape, rows: int = 0) -> Statement:
+    """How values are spread: rows of (column, what, bin, count), of all rows or a sample of so many."""
+    part: exp.Table | exp.Subquery = table(action.target)
+    where: dict[str, Any] = {}
+    if action.column is not None:
+        part, where = partition_rows(target, action.column), bounds(action.partition, target[action.column])
+    tree, binds = profile_rows(part, target.select(action.columns), target, action.sampling, rows)
+    return statement(tree, **where, **binds)
 
 
 def within(name: str, of: str | None = None) -> list[exp.Expr]:

@@ -12,10 +12,11 @@ from typing import Any
 
 from sqlglot import exp
 
+from airflow_idempotent.checks.hashing import HASHED, row_hash
 from airflow_idempotent.core.actions import Deduplicate, UpsertRows
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.sql.counting import Counters, skip, take
-from airflow_idempotent.sql.measure import HASHED, bounds, row_hash, within
+from airflow_idempotent.sql.measure import bounds, within
 from airflow_idempotent.sql.order import best_first, greater_content, is_exact, payload, same_content
 from airflow_idempotent.sql.planning import ROW_BY_ROW
 from airflow_idempotent.sql.remembered import no_values, remembered

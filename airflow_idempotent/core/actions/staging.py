@@ -129,7 +129,7 @@ class RunChecks:
 
     The target is left alone. Idempotent because it only reads ``rows``, which have the ``columns``; removal of
     duplicates has made them ``unique`` in those. ``partition_column`` says where they can be looked at afterwards,
-    ``key`` tells rows of the table apart.
+    ``source`` are the rows as they came, ``key`` tells rows of the table apart.
     """
 
     rows: str
@@ -137,6 +137,7 @@ class RunChecks:
     columns: tuple[str, ...]
     unique: tuple[str, ...] = ()
     partition_column: str | None = None
+    source: str | None = None
     key: tuple[str, ...] = ()
 
     @property

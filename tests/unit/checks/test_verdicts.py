@@ -11,9 +11,13 @@ import pytest
 from airflow_idempotent.checks import (
     CHECKS,
     AcceptedValues,
+    Aggregate,
     Check,
     CustomSql,
+    Diff,
+    Distribution,
     Freshness,
+    NoFutureKnowledge,
     NotNull,
     NullRate,
     Range,
@@ -43,6 +47,10 @@ SAMPLES: dict[str, Check] = {
     "freshness": Freshness(column="a"),
     "custom_sql": CustomSql(sql="SELECT a FROM this_model WHERE a < 0"),
     "reconcile": Reconcile(),
+    "aggregate": Aggregate(sql="sum(a)"),
+    "distribution": Distribution(columns=("a",)),
+    "diff": Diff(against="public.other"),
+    "no_future_knowledge": NoFutureKnowledge(columns=("a",), as_of="b"),
 }
 
 FACTS = Facts(Grain.DAY.parse("2025-05-01"), TableShape(Relation("public", "t"), ()))
@@ -95,7 +103,7 @@ def test_severity_decides_whether_the_gate_closes(kind: str) -> None:
 
 
 def test_only_the_number_of_rows_can_be_judged_of_none() -> None:
-    assert {kind for kind, check in SAMPLES.items() if check.counts_rows} == {"row_count", "reconcile"}
+    assert {kind for kind, check in SAMPLES.items() if check.counts_rows} == {"row_count", "reconcile", "diff"}
 
 
 @pytest.mark.parametrize(
