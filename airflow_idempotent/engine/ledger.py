@@ -16,6 +16,7 @@ from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.staged import Scope
 from airflow_idempotent.core.step import Attempt, Effects, Measure, Receipt, State, Step
 from airflow_idempotent.core.verdict import CheckResult
+from airflow_idempotent.core.window import Window
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.sql import ledger as sql
 from airflow_idempotent.sql import ledger_schema
@@ -189,6 +190,7 @@ class Ledger:
         values = dict.fromkeys(names, "") | measure | Effects(deleted=removed).as_dict() | WHOLE_TABLE
         values |= {"table_name": table, "table_version": 1, "batch_id": "dedupe", "step": "dedupe"}
         values |= {"state": str(State.PUBLISHED), "cutoff_ts": None, "seconds": None, "message": message}
+        values |= {"consecutive": False, **_window_values(None)}
         self._append(values | {"lane": self._attempt.lane, "attempt": str(self._attempt)})
 
     def _append(self, values: dict[str, Any]) -> tuple[int, datetime]:
@@ -224,6 +226,8 @@ class Ledger:
             **effects.as_dict(),
             **{name: getattr(measure, name) for name in _MEASURED},
             "cutoff_ts": step.manifest.cutoff_ts or None,
+            **_window_values(step.manifest.window),
+            "consecutive": step.consecutive and self._attempt.lane == "scheduled",
             "lane": self._attempt.lane,
             "attempt": str(self._attempt),
             "message": message,
@@ -235,6 +239,19 @@ def event_hash(values: Mapping[str, Any]) -> str:
     """SHA-256 (hex) over everything an event says, including the hash before it; not the clock, nor the duration."""
     said = {name: value for name, value in values.items() if name not in ("hash", "seconds")}
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _window_values(window: Window | None) -> dict[str, Any]:
+    """What an event says of an incremental query; the watermark moves with the rows because it is said here."""
+    if window is None:
+        return {"cursor_name": None, "read_from": None, "watermark": None, "null_cursor_rows": 0, "future_rows": 0}
+    return {
+        "cursor_name": window.cursor,
+        "read_from": window.low,
+        "watermark": window.watermark or None,
+        "null_cursor_rows": window.null_rows,
+        "future_rows": window.future_rows,
+    }
 
 
 def _check_values(check: CheckResult) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpene
         receipt = ledger.record(
             step,
             effects=work.effects,
-            measure=work.measure,
+            measure=work.measured(),
             checks=work.checks,
             message="; ".join(step.notes),
             seconds=seconds,

@@ -18,6 +18,7 @@ from airflow_idempotent.errors.database import (
 from airflow_idempotent.errors.landing import (
     BadFileError,
     BatchDamagedError,
+    CursorError,
     ExtraMissingError,
     FileChangingError,
     ManifestError,
@@ -67,6 +68,7 @@ __all__ = [
     "BatchDamagedError",
     "ConnectionLostError",
     "ConstraintError",
+    "CursorError",
     "DatabaseError",
     "DuplicateTableError",
     "EmptySnapshotError",

@@ -69,4 +69,6 @@ def _difference(path: Any, part: Part) -> str:
     with path.open("rb") as file:
         while chunk := file.read(CHUNK):
             digest.update(chunk)
-    return "" if digest.hexdigest() == part.sha256 else "other content of the same length"
+    if (found := digest.hexdigest()) == part.sha256:
+        return ""
+    return f"other content of the same length, sha256 {found[:12]}, in the batch {part.sha256[:12]}"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from airflow_idempotent.core.actions import Action, InspectBatch, RejectRows
 from airflow_idempotent.core.columns import TableShape
+from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.staged import Staged
+from airflow_idempotent.plan.late import lookback_start
 from airflow_idempotent.spec.load import LoadSpec
+from airflow_idempotent.spec.table import TableSpec
 
 
 def inspection(spec: LoadSpec, staged: Staged, target: TableShape) -> tuple[Action, ...]:
@@ -38,6 +41,14 @@ def inspection(spec: LoadSpec, staged: Staged, target: TableShape) -> tuple[Acti
         event_time=staged.partition_column,
         partition=staged.partition if outside == "raise" else None,
         no_missing=missing == "raise",
+        late_since=_late_since(spec, staged) if outside == "include" else None,
     )
     wanted = lenient or rejecting.missing or rejecting.outside
     return (rejecting, inspecting) if wanted else (inspecting,)
+
+
+def _late_since(spec: LoadSpec, staged: Staged) -> tuple[Partition, Partition] | None:
+    """From where on rows are late, and no longer too late, where rows know their time and a run knows a lookback."""
+    if not isinstance(spec, TableSpec) or staged.partition_column not in staged.columns:
+        return None
+    return lookback_start(spec, staged.partition), staged.partition

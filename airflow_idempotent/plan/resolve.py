@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -13,6 +13,7 @@ from airflow_idempotent.core.step import State
 from airflow_idempotent.errors import NoPartitionError, OutOfRangeError, RangeError
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
+from airflow_idempotent.spec.source import Query
 from airflow_idempotent.spec.table import TableSpec
 
 
@@ -31,6 +32,7 @@ class Run:
     """What is known of a run when it is planned; ``run_type`` is Airflow's: scheduled, backfill, manual, …
 
     Instants are timezone-aware. ``now`` is the only clock; nothing after the plan reads another.
+    ``watermark`` is that of the table's incremental query, as far as the ledger knows one.
     """
 
     now: datetime
@@ -43,6 +45,7 @@ class Run:
     reprocess: Reprocess = Reprocess.ALL
     cutoff_ts: datetime | None = None
     force: bool = False
+    watermark: datetime | None = None
 
     @property
     def lane(self) -> str:
@@ -60,10 +63,15 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One partition of a plan, and why it is in."""
+    """One partition of a plan, and why it is in.
+
+    ``looks_back`` when it is read again for late data. ``low`` is from where an incremental query is read.
+    """
 
     partition: Partition
     reason: str
+    looks_back: bool = False
+    low: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,7 @@ class Plan:
     lane: str = "manual"
     skip_unchanged: bool = False
     force: bool = False
+    cutoff_given: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def as_pointers(self) -> list[dict[str, Any]]:
@@ -85,10 +94,19 @@ class Plan:
             "spec_fingerprint": self.spec_fingerprint,
             "cutoff_ts": self.cutoff_ts.isoformat(),
             "lane": self.lane,
-            "skip_unchanged": self.skip_unchanged,
             **({"force": True} if self.force else {}),
+            **({"cutoff_given": True} if self.cutoff_given else {}),
         }
-        return [{"partition": item.partition.key, "reason": item.reason, **pinned} for item in self.partitions]
+        return [{**pinned, **self._pointer(item)} for item in self.partitions]
+
+    def _pointer(self, item: Planned) -> dict[str, Any]:
+        return {
+            "partition": item.partition.key,
+            "reason": item.reason,
+            "skip_unchanged": self.skip_unchanged or item.looks_back,
+            **({"looks_back": True} if item.looks_back else {}),
+            **({"low": item.low.isoformat()} if item.low else {}),
+        }
 
 
 def resolve(spec: TableSpec, run: Run, known: Mapping[str, Known] | None = None) -> Plan:
@@ -105,12 +123,13 @@ def resolve(spec: TableSpec, run: Run, known: Mapping[str, Known] | None = None)
         end = spec.end.isoformat() if spec.end else ""
         raise OutOfRangeError(table=spec.table, partitions=outside, start_date=spec.begin.isoformat(), end_date=end)
     ranged = run.from_date is not None
-    chosen = _chosen(wanted, run.reprocess, known or {}, meaning) if ranged else wanted
+    chosen = _chosen(wanted, run.reprocess, known or {}, meaning) if ranged else _incremental(spec, run, wanted)
     return Plan(
         table=spec.table,
         partitions=(*_lookback(spec, run, wanted), *chosen),
         spec_fingerprint=meaning,
-        cutoff_ts=run.cutoff_ts or run.now,
+        cutoff_ts=run.cutoff_ts or _cutoff(spec, run, wanted),
+        cutoff_given=run.cutoff_ts is not None,
         lane=run.lane,
         skip_unchanged=ranged and not run.force,
         force=run.force or (ranged and run.reprocess is Reprocess.STALE),
@@ -180,15 +199,46 @@ def _parsed(spec: LoadSpec, key: str) -> Partition:
         raise RangeError(table=spec.table, from_date=key, to_date="", reason=str(error)) from None
 
 
+def is_incremental(spec: LoadSpec) -> bool:
+    """Whether the table is fed by a query that a scheduled run reads from its watermark on."""
+    source = getattr(spec, "source", None)
+    return isinstance(source, Query) and source.cursor is not None
+
+
+def _cutoff(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> datetime:
+    """After which instant input is ignored: by the spec so long after the interval; never later than now."""
+    grace = spec.late_data.cutoff
+    if grace is None or run.run_type not in ("scheduled", "backfill") or not asked:
+        return run.now
+    return min(run.now, asked[-1].partition.end + grace)
+
+
 def _lookback(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> Iterator[Planned]:
     """Earlier partitions that a scheduled run reads again, oldest first; those before start_date are left out."""
-    if run.run_type != "scheduled" or not asked:
+    if run.run_type != "scheduled" or not asked or is_incremental(spec):
         return
     current, earlier = asked[0].partition, []
     for _ in range(spec.late_data.lookback):
         current = spec.grain.partition(current.start - (current.end - current.start) / 2, spec.timezone)
         earlier.append(current)
-    yield from (Planned(item, "lookback: late data") for item in reversed(earlier) if spec.holds(item))
+    reason = "lookback: late data, rewritten only if its source changed"
+    yield from (Planned(item, reason, looks_back=True) for item in reversed(earlier) if spec.holds(item))
+
+
+def _incremental(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> tuple[Planned, ...]:
+    """The scheduled run of an incremental query reads from the watermark on, or from the begin of the lookback.
+
+    Never less than its own partition, whatever the watermark says. Without a watermark it reads all there is.
+    """
+    if run.run_type != "scheduled" or not asked or not is_incremental(spec):
+        return asked
+    first, lag = asked[0], spec.late_data.watermark_lag or timedelta(0)
+    if run.watermark is None:
+        low, why = spec.begin, "no watermark yet, from start_date on"
+    else:
+        low = min(run.watermark - lag, spec.lookback_start(first.partition).start)
+        why = f"watermark {run.watermark.isoformat()}, read from {max(low, spec.begin).isoformat()} on"
+    return (replace(first, reason=f"{first.reason}; {why}", low=max(low, spec.begin)), *asked[1:])
 
 
 def _chosen(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from airflow_idempotent.sql.statement import Statement
+from airflow_idempotent.sql.watermark_schema import WATERMARKS
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 # Every upgrade is one entry; an installed ledger runs those after its own version.
 UPGRADES = (
@@ -167,6 +168,8 @@ CREATE TABLE airflow_idempotent.quarantine (
     PRIMARY KEY (table_name, table_version, partition_key, batch_id, file, record)
 );
 """,
+    # Version 3: incremental queries, late rows.
+    WATERMARKS,
 )
 
 # From the tables of the catalogue: to_regclass() may remember what was so before a lock was waited for.

@@ -64,8 +64,13 @@ def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
     selected += [_count_where(column(name).is_(exp.null()), f"null:{name}") for name in action.unique_key]
     selected += [_count_where(would_be_rounded(item), f"scale:{item.name}") for item in scaled]
     selected += [_count_where(does_not_fit(item), f"range:{item.name}") for item in scaled]
-    inside = bounds(action.partition, target[action.event_time]) if action.partition and action.event_time else {}
-    return statement(exp.select(*selected).from_(table(action.staging)), **inside)
+    binds = bounds(action.partition, target[action.event_time]) if action.partition and action.event_time else {}
+    if action.late_since and action.event_time:
+        names = ("late_since", "late_before")
+        selected += [_count_where(_before(action.event_time, name), name) for name in names]
+        by = target[action.event_time].data_type
+        binds |= {name: item.bounds(by)[0] for name, item in zip(names, action.late_since, strict=True)}
+    return statement(exp.select(*selected).from_(table(action.staging)), **binds)
 
 
 def measure_partition(action: MeasurePartition, target: TableShape) -> Statement:
@@ -123,6 +128,10 @@ def _bounds(label: str, name: str, columns: tuple[str, ...], target: TableShape)
         exp.alias_(exp.cast(aggregate(this=column(name)), data_type("text")), f"{side}_{label}")
         for side, aggregate in (("min", exp.Min), ("max", exp.Max))
     ]
+
+
+def _before(name: str, bind: str) -> exp.Expr:
+    return exp.LT(this=column(name), expression=exp.Placeholder(this=bind))
 
 
 def _outside(action: InspectBatch) -> exp.Expr:

@@ -67,7 +67,8 @@ class InspectBatch:
     """Refuse what no rule can load (NULL keys, digits that would be rounded), and measure the rest.
 
     The target is left alone. Idempotent because it only reads staging. With ``partition``, rows whose
-    ``event_time`` lies outside it are refused too, and with ``no_missing`` those that have none.
+    ``event_time`` lies outside it are refused too, and with ``no_missing`` those that have none. ``late_since``
+    are the first partition of the lookback and that of the batch: rows before them are counted.
     """
 
     target: Relation
@@ -78,6 +79,7 @@ class InspectBatch:
     event_time: str | None = None
     partition: Partition | None = None
     no_missing: bool = False
+    late_since: tuple[Partition, Partition] | None = None
 
 
 @dataclass(frozen=True, slots=True)
