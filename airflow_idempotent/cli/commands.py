@@ -161,6 +161,20 @@ def _dedupe(parser: ArgumentParser) -> None:
     )
 
 
+def _watermark(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        choices=("show", "set", "recompute"),
+        help="show: how far tables are, what keeps them, who changed it. set: read from an instant on. "
+        "recompute: let the ledger's events alone say it again.",
+    )
+    parser.add_argument("table", metavar="TABLE", nargs="?", help="The table, schema.table; show lists all without.")
+    parser.add_argument("instant", metavar="INSTANT", nargs="?", help="Where to set it; without an offset in UTC.")
+    parser.add_argument("--reason", metavar="TEXT", help="Why; required by set and recompute, kept in the ledger.")
+    parser.add_argument("--by", metavar="NAME", help="Who; default: the user of this machine.")
+    _dsn(parser)
+
+
 def _schema(parser: ArgumentParser) -> None:
     parser.add_argument("--markdown", action="store_true", help="The options as a page for people.")
 
@@ -175,6 +189,7 @@ COMMANDS = {
         Command("run", "Load partitions: land, stage_merge, validate.", _run),
         Command("prove", "Prove that neither order, nor repetition, nor crashes change what batches end in.", _prove),
         Command("status", "Show what the ledger says of each partition.", _status),
+        Command("watermark", "Show, set or recompute from where incremental queries read.", _watermark),
         Command("dedupe", "Remove the duplicates that are in a table already.", _dedupe),
         Command("schema", "Print the JSON schema of spec files, for editors.", _schema),
     )

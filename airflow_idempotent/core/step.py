@@ -117,7 +117,7 @@ class Step:
     ``notes`` say what was changed about the table before.
     ``may_replay`` lets the receipt of the same batch under the same spec stand for the work.
     ``guarded`` refuses a batch that another spec has published.
-    ``consecutive`` says that each scheduled partition before this one is to be published, too.
+    ``consecutive_since`` is from where on each scheduled partition is to be published; None when some may not be.
     ``looks_back`` that a later run reads it again: whatever it writes came late.
     """
 
@@ -132,7 +132,7 @@ class Step:
     table_version: int = 1
     may_replay: bool = False
     guarded: bool = False
-    consecutive: bool = False
+    consecutive_since: datetime | None = None
     looks_back: bool = False
     timeouts: Timeouts = field(default_factory=Timeouts)
     notes: tuple[str, ...] = ()

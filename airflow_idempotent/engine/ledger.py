@@ -190,7 +190,7 @@ class Ledger:
         values = dict.fromkeys(names, "") | measure | Effects(deleted=removed).as_dict() | WHOLE_TABLE
         values |= {"table_name": table, "table_version": 1, "batch_id": "dedupe", "step": "dedupe"}
         values |= {"state": str(State.PUBLISHED), "cutoff_ts": None, "seconds": None, "message": message}
-        values |= {"consecutive": False, **_window_values(None)}
+        values |= {"consecutive_since": None, **_window_values(None)}
         self._append(values | {"lane": self._attempt.lane, "attempt": str(self._attempt)})
 
     def _append(self, values: dict[str, Any]) -> tuple[int, datetime]:
@@ -226,8 +226,8 @@ class Ledger:
             **effects.as_dict(),
             **{name: getattr(measure, name) for name in _MEASURED},
             "cutoff_ts": step.manifest.cutoff_ts or None,
-            **_window_values(step.manifest.window),
-            "consecutive": step.consecutive and self._attempt.lane == "scheduled",
+            **_window_values(step.manifest.window if (name, state) == ("stage_merge", State.PUBLISHED) else None),
+            "consecutive_since": step.consecutive_since if self._attempt.lane == "scheduled" else None,
             "lane": self._attempt.lane,
             "attempt": str(self._attempt),
             "message": message,

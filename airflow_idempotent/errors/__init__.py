@@ -55,7 +55,7 @@ from airflow_idempotent.errors.rows import (
     TieError,
     TooManyRejectedError,
 )
-from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
+from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError, WatermarkError
 from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFailedError, TransformError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
 from airflow_idempotent.errors.streams import UnknownOpError, UnknownValueError
@@ -114,5 +114,6 @@ __all__ = [
     "UnknownValueError",
     "UnreachableError",
     "UsageError",
+    "WatermarkError",
     "facts",
 ]

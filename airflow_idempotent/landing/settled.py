@@ -18,7 +18,8 @@ _ACTIVITY = """
 SELECT statement_timestamp(), pg_is_in_recovery(),
     (SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()),
     (SELECT count(DISTINCT a.pid) FROM pg_stat_activity a JOIN pg_locks l USING (pid)
-        WHERE a.datname = current_database() AND (a.query = '<insufficient privilege>' OR a.state = 'disabled')
+        WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
+        AND (a.query = '<insufficient privilege>' OR a.state = 'disabled')
         AND l.locktype = 'virtualxid' AND l.granted AND l.mode = 'ExclusiveLock'),
     (SELECT min(least(a.xact_start, a.query_start)) FROM pg_stat_activity a
         WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.state <> 'idle'

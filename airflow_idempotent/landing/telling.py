@@ -18,13 +18,11 @@ def told(landed: Landed) -> Iterator[Line]:
         else:
             yield logging.INFO, f"changed: {change}"
     if window := landed.manifest.window:
-        yield logging.INFO, (
-            f"cursor={window.cursor} low={window.low} high={window.high} read_at={window.read_at} "
-            f"watermark={window.watermark or '-'} null_rows={window.null_rows} future_rows={window.future_rows}"
-        )
+        read = f"cursor={window.cursor} low={window.low} high={window.high} read_at={window.read_at}"
+        counts = f"null_rows={window.null_rows} future_rows={window.future_rows}"
+        yield logging.INFO, f"{read} watermark={window.watermark or '-'} {counts}"
         if window.note:
             yield logging.WARNING, window.note
         if window.future_rows:
-            yield logging.WARNING, (
-                f"{window.future_rows} row(s) are dated after the reading ({window.read_at}); the watermark stays below"
-            )
+            dated = f"{window.future_rows} row(s) are dated after the reading ({window.read_at})"
+            yield logging.WARNING, f"{dated}; the watermark stays below"

@@ -39,8 +39,8 @@ class AtomicLandOperator(PartitionOperator):
     :param source: ``Files(path)``, ``Query(sql, conn_id=…)``, ``Python("module:function")``, ``Transform(sql)``,
         or the same as a mapping. The path and the SQL of a query are templates, rendered for each partition:
         besides Airflow's own variables they see ``partition`` (``key``, ``start``, ``end``). Queries take the
-        binds ``:start :end :cutoff_ts :key``, incremental ones ``:watermark`` too. A transform's SQL is no template; it is pinned here and run by
-        the stage_merge that follows, inside the warehouse.
+        binds ``:start :end :cutoff_ts :key``, incremental ones ``:watermark`` too. A transform's SQL is no template;
+        it is pinned here and run by the stage_merge that follows, inside the warehouse.
     :param on_source_change: ``new_batch`` (default) or ``fail``, when a partition's source differs from its batch.
     :param on_empty: ``fail`` (default), ``skip`` or ``publish_empty`` when there is no input.
     :param keep_batches: Newest batches kept per partition, default 7.
@@ -158,9 +158,7 @@ class AtomicLandOperator(PartitionOperator):
         return tell
 
 
-def _pinned(
-    spec: LandSpec | TableSpec, assignment: Assignment, store: BatchStore, context: Context
-) -> Assignment:
+def _pinned(spec: LandSpec | TableSpec, assignment: Assignment, store: BatchStore, context: Context) -> Assignment:
     """The assignment with what an earlier attempt of the same run, or the newest batch, has settled already."""
     attempt = attempt_of(context, assignment.lane)
     found = pinned_for(

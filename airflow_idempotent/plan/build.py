@@ -28,7 +28,7 @@ from airflow_idempotent.core.step import Step, Timeouts
 from airflow_idempotent.errors import TargetMissingError
 from airflow_idempotent.plan.fitting import asked_of_batch, batch_columns, ruling, sequence_of, target_version
 from airflow_idempotent.plan.inspection import inspection
-from airflow_idempotent.plan.late import is_consecutive
+from airflow_idempotent.plan.late import consecutive_since
 from airflow_idempotent.plan.schema_change import actions_of, changed_shape
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
@@ -99,7 +99,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         spec_fingerprint=fingerprint(spec),
         # What a query reads may have changed, though the query has not.
         may_replay=load.skip_unchanged and not load.manifest.query,
-        consecutive=is_consecutive(spec),
+        consecutive_since=consecutive_since(spec),
         looks_back=load.looks_back,
         timeouts=Timeouts(spec.lock_timeout, spec.statement_timeout),
     )

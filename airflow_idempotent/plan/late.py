@@ -17,9 +17,14 @@ def lookback_start(spec: LoadSpec, partition: Partition) -> Partition:
     return spec.lookback_start(partition) if isinstance(spec, TableSpec) else partition
 
 
-def is_consecutive(spec: LoadSpec) -> bool:
-    """Whether each scheduled partition is to be published: none is left out by the scheduler, or for lack of input."""
-    return getattr(spec, "catchup", True) and spec.on_empty != "skip"
+def consecutive_since(spec: LoadSpec) -> datetime | None:
+    """From where on each scheduled partition is to be published; None when some may be left out.
+
+    By the scheduler without catchup, by the spec for lack of input, or by a DAG of which no spec is known.
+    """
+    if not isinstance(spec, TableSpec) or not spec.catchup or spec.on_empty == "skip":
+        return None
+    return spec.grain.partition(spec.begin, spec.timezone).start
 
 
 def late_lines(spec: LoadSpec, partition: Partition, measure: Measure) -> tuple[str, ...]:

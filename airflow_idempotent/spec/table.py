@@ -128,12 +128,15 @@ class TableSpec(LoadSpec):
         if self.strategy.kind not in OVERLAPPING or self.strategy.stays_inside:
             yield (
                 "source.cursor",
-                f"strategy {self.strategy.kind!r} cannot take batches that overlap: use merge, insert_only, cdc or scd2",
+                f"strategy {self.strategy.kind!r} cannot take batches that overlap: use {', '.join(OVERLAPPING)}",
             )
         if not self.version:
             yield "version", "required by source.cursor: batches overlap, which row of a key is newer?"
         if self.column_names and source.cursor not in self.column_names:
-            yield "source.cursor", f"column {source.cursor!r} is not in 'columns'{meant(source.cursor, self.column_names)}"
+            yield (
+                "source.cursor",
+                f"column {source.cursor!r} is not in 'columns'{meant(source.cursor, self.column_names)}",
+            )
 
     def lookback_start(self, partition: Partition) -> Partition:
         """The earliest partition that the scheduled run of this one reads again; itself without a lookback."""

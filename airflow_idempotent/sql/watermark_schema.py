@@ -1,4 +1,4 @@
-"""How far each table is, derived from the ledger's events: the part of the ledger that speaks of watermarks. Fixed text.
+"""How far each table is, derived from the ledger's events: what of the ledger speaks of watermarks. Fixed text.
 
 Of the events that the scheduled lane published, those count that come before the first gap. A gap is a scheduled
 partition that was tried and is not published, or, where each partition is to be run, one that nobody knows of. The
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 WATERMARKS = """
 ALTER TABLE airflow_idempotent.events
-    ADD COLUMN cursor_name      text,
-    ADD COLUMN read_from        timestamptz,
-    ADD COLUMN watermark        timestamptz,
-    ADD COLUMN null_cursor_rows bigint NOT NULL DEFAULT 0 CHECK (null_cursor_rows >= 0),
-    ADD COLUMN future_rows      bigint NOT NULL DEFAULT 0 CHECK (future_rows >= 0),
-    ADD COLUMN late_rows        bigint NOT NULL DEFAULT 0 CHECK (late_rows >= 0),
-    ADD COLUMN too_late_rows    bigint NOT NULL DEFAULT 0 CHECK (too_late_rows >= 0),
-    ADD COLUMN consecutive      boolean NOT NULL DEFAULT false;
+    ADD COLUMN cursor_name       text,
+    ADD COLUMN read_from         timestamptz,
+    ADD COLUMN watermark         timestamptz,
+    ADD COLUMN null_cursor_rows  bigint NOT NULL DEFAULT 0 CHECK (null_cursor_rows >= 0),
+    ADD COLUMN future_rows       bigint NOT NULL DEFAULT 0 CHECK (future_rows >= 0),
+    ADD COLUMN late_rows         bigint NOT NULL DEFAULT 0 CHECK (late_rows >= 0),
+    ADD COLUMN too_late_rows     bigint NOT NULL DEFAULT 0 CHECK (too_late_rows >= 0),
+    ADD COLUMN consecutive_since timestamptz;
 
 CREATE TABLE airflow_idempotent.watermark_changes (
     change_id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -46,19 +46,24 @@ CREATE VIEW airflow_idempotent.watermark_bases AS
 
 CREATE VIEW airflow_idempotent.gaps AS
     WITH known AS (
-        SELECT e.table_name, e.table_version, e.partition_key, e.partition_start, e.partition_end,
-               bool_or(e.lane = 'scheduled' AND e.event_id > coalesce(b.after_event, 0)) AS tried,
-               bool_or(e.step = 'stage_merge' AND e.state = 'published') AS published,
-               bool_or(e.consecutive AND e.state = 'published' AND e.event_id > coalesce(b.after_event, 0)) AS follows
-        FROM airflow_idempotent.events e
+        SELECT table_name, table_version, partition_key, partition_start, partition_end,
+               bool_or(lane = 'scheduled') AS tried,
+               bool_or(step = 'stage_merge' AND state = 'published') AS published,
+               bool_or(consecutive_since IS NOT NULL AND state = 'published') AS follows
+        FROM airflow_idempotent.events
+        WHERE step IN ('land', 'stage_merge') AND partition_key <> '*'
+        GROUP BY table_name, table_version, partition_key, partition_start, partition_end
+    ), begun AS (  -- what is said first counts: a start_date that is moved later on moves no watermark
+        SELECT DISTINCT ON (table_name, table_version) table_name, table_version,
+               coalesce(b.value, consecutive_since, partition_start) AS first
+        FROM airflow_idempotent.events
         LEFT JOIN airflow_idempotent.watermark_bases b USING (table_name, table_version)
-        WHERE e.step IN ('land', 'stage_merge') AND e.partition_key <> '*'
-        GROUP BY 1, 2, 3, 4, 5
+        WHERE lane = 'scheduled' AND step IN ('land', 'stage_merge') AND partition_key <> '*'
+        ORDER BY table_name, table_version, consecutive_since IS NULL, event_id
     ), placed AS (
-        SELECT *, max(partition_end) OVER earlier AS reached
-        FROM (SELECT *, min(partition_start) FILTER (WHERE tried) OVER (PARTITION BY table_name, table_version) AS first
-              FROM known WHERE tried OR published) AS dated
-        WHERE partition_start >= first
+        SELECT known.*, coalesce(max(partition_end) OVER earlier, first) AS reached
+        FROM known JOIN begun USING (table_name, table_version)
+        WHERE (tried OR published) AND partition_end > first
         WINDOW earlier AS (PARTITION BY table_name, table_version ORDER BY partition_start, partition_end
                            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
     )

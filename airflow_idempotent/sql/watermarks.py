@@ -32,6 +32,15 @@ def watermark_of(table: str, version: int = 1) -> Statement:
     )
 
 
+def is_set(table: str, version: int = 1) -> Statement:
+    """Whether the watermark was set by hand, and not recomputed since."""
+    return Statement(
+        "SELECT EXISTS (SELECT FROM airflow_idempotent.watermark_bases "
+        "WHERE table_name = %(table)s AND table_version = %(version)s AND value IS NOT NULL)",
+        {"table": table, "version": version},
+    )
+
+
 def newest_event(table: str, version: int = 1) -> Statement:
     """The last event of a table."""
     return Statement(
