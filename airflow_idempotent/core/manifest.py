@@ -164,9 +164,7 @@ class Manifest:
             "bytes": self.bytes,
             "content_fingerprint": self.content_fingerprint,
         }
-        for name in ("query", "window"):
-            if values[name] is None:
-                del values[name]
+        values = {name: value for name, value in values.items() if value is not None}
         return json.dumps(values, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
     @classmethod

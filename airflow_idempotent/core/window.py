@@ -11,7 +11,8 @@ class Window:
 
     ``read_at`` is when the source was read, by its own clock; rows dated after that are ``future_rows``,
     rows without a cursor ``null_rows``. ``watermark`` is the greatest cursor below which nothing can be
-    missing; empty when no row was there, or when that cannot be told, as ``note`` then says.
+    missing; empty when no row was there, or when that cannot be told, as ``note`` then says. ``known_until`` is the
+    watermark before: rows between ``low`` and it are mostly read again.
     """
 
     cursor: str
@@ -22,3 +23,4 @@ class Window:
     null_rows: int = 0
     future_rows: int = 0
     note: str = ""
+    known_until: str = ""

@@ -54,8 +54,8 @@ def stage_merge(
         refused=None if dry_run else refused,
     )
     if not receipt.replayed:
-        for line in late_lines(load.spec, load.partition, receipt.measure):
-            log.warning("stage_merge table=%s partition=%s %s", *where.values(), line)
+        for level, line in late_lines(load.spec, load.partition, receipt.measure):
+            log.log(level, "stage_merge table=%s partition=%s %s", *where.values(), line)
     for note in receipt.notes:
         log.warning("stage_merge table=%s partition=%s %s", *where.values(), note)
     log.info(

@@ -56,6 +56,7 @@ def query_input(
     cutoff_ts: datetime,
     low: datetime,
     connect: Callable[[], Any],
+    known_until: str = "",
 ) -> QueryInput:
     """The query, rendered, with its binds; with a cursor the bounds of the partition, or from ``low`` on."""
     binds = {"start": partition.start, "end": partition.end, "cutoff_ts": cutoff_ts, "key": partition.key}
@@ -70,5 +71,6 @@ def query_input(
         on_null=source.on_cursor_null,
         on_future=source.on_cursor_future,
         has_lag=late is not None and late.watermark_lag is not None,
+        known_until=known_until,
     )
     return QueryInput(sql, binds, connect, reading=reading)

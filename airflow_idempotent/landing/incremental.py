@@ -89,6 +89,7 @@ class Incremental:
             watermark=_iso(min(greatest, until)) if greatest and until else "",
             null_rows=int(null_rows),
             future_rows=int(future_rows),
+            known_until=reading.known_until,
             note="" if until else f"{settled.note}; the watermark stays where it is, or set late_data.watermark_lag",
         )
 

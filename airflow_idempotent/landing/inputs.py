@@ -41,6 +41,7 @@ class Reading:
 
     ``now`` is the clock of a source that has none. ``has_lag`` says that ``low`` lies below the watermark
     by what the spec says of late commits, so that the watermark may move where nothing can be proved.
+    ``known_until`` is the watermark, if there is one.
     """
 
     cursor: str
@@ -50,6 +51,7 @@ class Reading:
     on_null: str = "raise"
     on_future: str = "include"
     has_lag: bool = False
+    known_until: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -28,6 +29,7 @@ from airflow_idempotent.spec.source import Files, Query
 from airflow_idempotent.spec.table import TableSpec
 from airflow_idempotent.spec.transform import Transform
 
+log = logging.getLogger(__name__)
 PROGRESS_SECONDS = 10
 
 
@@ -111,7 +113,7 @@ class AtomicLandOperator(PartitionOperator):
         }
         self.log.info("land %s", " ".join(f"{name}={value}" for name, value in pointer.items()))
         for level, line in told(landed):
-            self.log.log(level, "land table=%s partition=%s %s", spec.table, partition.key, line)
+            log.log(level, "land table=%s partition=%s %s", spec.table, partition.key, line)
         return pointer
 
     def _input(self, spec: LandSpec | TableSpec, assignment: Assignment, context: Context) -> Input:
@@ -132,7 +134,8 @@ class AtomicLandOperator(PartitionOperator):
             return pinned(source, partition, cutoff_ts=cutoff_ts, run_id=str(context.get("run_id") or ""))
         sql = self._rendered("source.sql", source.sql, assignment, context)
         low = datetime.fromisoformat(assignment.low)
-        return query_input(spec, source, partition, sql, cutoff_ts, low, self.connections.source(source.conn_id))
+        connect = self.connections.source(source.conn_id)
+        return query_input(spec, source, partition, sql, cutoff_ts, low, connect, assignment.known_until)
 
     def _rendered(self, name: str, template: str, assignment: Assignment, context: Context) -> str:
         variables: Any = context

@@ -55,7 +55,8 @@ class PlanOperator(BaseOperator):
             first = self.spec.grain.partition(run.from_date, self.spec.timezone)
             connect = Connections().warehouse(self.spec.conn_id)
             known = known_partitions(connect, self.spec.table, first.start, run.to_date)
-        if run.run_type == "scheduled" and isinstance(source := self.spec.source, Query) and source.cursor:
+        source = self.spec.source
+        if run.run_type == "scheduled" and isinstance(source, Query) and source.cursor:
             connect = Connections().warehouse(self.spec.conn_id)
             run = replace(run, watermark=watermark_of(connect, self.spec.table, source.cursor))
         return resolve(self.spec, run, known)

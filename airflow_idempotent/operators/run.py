@@ -26,7 +26,7 @@ class Assignment:
     """One partition that this task has to work on, and what was pinned for it when the run was planned.
 
     ``cutoff_given`` says that somebody asked for just this cutoff. ``low`` is from where an incremental query
-    is read, ISO 8601; empty for the begin of the partition.
+    is read, ISO 8601; empty for the begin of the partition. ``known_until`` is its watermark, if there is one.
     """
 
     partition: Partition
@@ -38,6 +38,7 @@ class Assignment:
     looks_back: bool = False
     cutoff_given: bool = False
     low: str = ""
+    known_until: str = ""
 
 
 def run_of(context: Mapping[str, Any], now: datetime) -> Run:
@@ -137,6 +138,7 @@ def _planned(spec: LoadSpec, pointer: Mapping[str, Any], run: Run) -> Assignment
         looks_back=bool(pointer.get("looks_back")),
         cutoff_given=bool(pointer.get("cutoff_given")),
         low=str(pointer.get("low") or ""),
+        known_until=str(pointer.get("known_until") or ""),
     )
 
 

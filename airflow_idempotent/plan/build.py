@@ -78,7 +78,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     extra = tuple(item for item in asked_of_batch(spec, target) if item.name not in target)
     actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra, spec.quarantines)]
     actions += filling(load, staged)
-    actions += inspection(spec, staged, target)
+    actions += inspection(spec, load.manifest, staged, target)
     if staged.deduplicated:
         actions += strategy.prepare(staged)
     if spec.checks:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import State
 from airflow_idempotent.errors import NoPartitionError, OutOfRangeError, RangeError
+from airflow_idempotent.plan.late import cutoff_of, is_incremental, looked_back_at, read_from
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
-from airflow_idempotent.spec.source import Query
 from airflow_idempotent.spec.table import TableSpec
 
 
@@ -65,13 +65,15 @@ class Known:
 class Planned:
     """One partition of a plan, and why it is in.
 
-    ``looks_back`` when it is read again for late data. ``low`` is from where an incremental query is read.
+    ``looks_back`` when it is read again for late data. ``low`` is from where an incremental query is read,
+    ``known_until`` its watermark.
     """
 
     partition: Partition
     reason: str
     looks_back: bool = False
     low: datetime | None = None
+    known_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,7 @@ class Plan:
             "skip_unchanged": self.skip_unchanged or item.looks_back,
             **({"looks_back": True} if item.looks_back else {}),
             **({"low": item.low.isoformat()} if item.low else {}),
+            **({"known_until": item.known_until.isoformat()} if item.known_until else {}),
         }
 
 
@@ -128,7 +131,7 @@ def resolve(spec: TableSpec, run: Run, known: Mapping[str, Known] | None = None)
         table=spec.table,
         partitions=(*_lookback(spec, run, wanted), *chosen),
         spec_fingerprint=meaning,
-        cutoff_ts=run.cutoff_ts or _cutoff(spec, run, wanted),
+        cutoff_ts=run.cutoff_ts or cutoff_of(spec, run.run_type, wanted[-1].partition if wanted else None, run.now),
         cutoff_given=run.cutoff_ts is not None,
         lane=run.lane,
         skip_unchanged=ranged and not run.force,
@@ -199,46 +202,22 @@ def _parsed(spec: LoadSpec, key: str) -> Partition:
         raise RangeError(table=spec.table, from_date=key, to_date="", reason=str(error)) from None
 
 
-def is_incremental(spec: LoadSpec) -> bool:
-    """Whether the table is fed by a query that a scheduled run reads from its watermark on."""
-    source = getattr(spec, "source", None)
-    return isinstance(source, Query) and source.cursor is not None
-
-
-def _cutoff(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> datetime:
-    """After which instant input is ignored: by the spec so long after the interval; never later than now."""
-    grace = spec.late_data.cutoff
-    if grace is None or run.run_type not in ("scheduled", "backfill") or not asked:
-        return run.now
-    return min(run.now, asked[-1].partition.end + grace)
-
-
 def _lookback(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> Iterator[Planned]:
-    """Earlier partitions that a scheduled run reads again, oldest first; those before start_date are left out."""
-    if run.run_type != "scheduled" or not asked or is_incremental(spec):
-        return
-    current, earlier = asked[0].partition, []
-    for _ in range(spec.late_data.lookback):
-        current = spec.grain.partition(current.start - (current.end - current.start) / 2, spec.timezone)
-        earlier.append(current)
-    reason = "lookback: late data, rewritten only if its source changed"
-    yield from (Planned(item, reason, looks_back=True) for item in reversed(earlier) if spec.holds(item))
+    """Earlier partitions that a scheduled run reads again, oldest first; an incremental query reaches back instead."""
+    if run.run_type == "scheduled" and asked and not is_incremental(spec):
+        reason = "lookback: late data, rewritten only if its source changed"
+        yield from (Planned(item, reason, looks_back=True) for item in looked_back_at(spec, asked[0].partition))
 
 
 def _incremental(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> tuple[Planned, ...]:
-    """The scheduled run of an incremental query reads from the watermark on, or from the begin of the lookback.
-
-    Never less than its own partition, whatever the watermark says. Without a watermark it reads all there is.
-    """
+    """The scheduled run of an incremental query reads from the watermark on; others read their partitions."""
     if run.run_type != "scheduled" or not asked or not is_incremental(spec):
         return asked
-    first, lag = asked[0], spec.late_data.watermark_lag or timedelta(0)
-    if run.watermark is None:
-        low, why = spec.begin, "no watermark yet, from start_date on"
-    else:
-        low = min(run.watermark - lag, spec.lookback_start(first.partition).start)
-        why = f"watermark {run.watermark.isoformat()}, read from {max(low, spec.begin).isoformat()} on"
-    return (replace(first, reason=f"{first.reason}; {why}", low=max(low, spec.begin)), *asked[1:])
+    first, mark = asked[0], run.watermark
+    low = read_from(spec, first.partition, mark)
+    known = f"watermark {mark.isoformat()}" if mark else "no watermark yet"
+    reason = f"{first.reason}; {known}, read from {low.isoformat()} on"
+    return (replace(first, reason=reason, low=low, known_until=mark), *asked[1:])
 
 
 def _chosen(

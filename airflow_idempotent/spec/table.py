@@ -141,8 +141,12 @@ class TableSpec(LoadSpec):
     def lookback_start(self, partition: Partition) -> Partition:
         """The earliest partition that the scheduled run of this one reads again; itself without a lookback."""
         for _ in range(self.late_data.lookback):
-            partition = self.grain.partition(partition.start - (partition.end - partition.start) / 2, self.timezone)
+            partition = self.partition_before(partition)
         return partition
+
+    def partition_before(self, partition: Partition) -> Partition:
+        """The partition that ends where this one begins."""
+        return self.grain.partition(partition.start - (partition.end - partition.start) / 2, self.timezone)
 
     @property
     def begin(self) -> datetime:

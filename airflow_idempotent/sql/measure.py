@@ -67,9 +67,10 @@ def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
     binds = bounds(action.partition, target[action.event_time]) if action.partition and action.event_time else {}
     if action.late_since and action.event_time:
         names = ("late_since", "late_before")
-        selected += [_count_where(_before(action.event_time, name), name) for name in names]
+        selected += [_count_where(_before(action, action.event_time, name), name) for name in names]
         by = target[action.event_time].data_type
         binds |= {name: item.bounds(by)[0] for name, item in zip(names, action.late_since, strict=True)}
+        binds |= {"new_since": action.new_since[1]} if action.new_since else {}
     return statement(exp.select(*selected).from_(table(action.staging)), **binds)
 
 
@@ -130,8 +131,11 @@ def _bounds(label: str, name: str, columns: tuple[str, ...], target: TableShape)
     ]
 
 
-def _before(name: str, bind: str) -> exp.Expr:
-    return exp.LT(this=column(name), expression=exp.Placeholder(this=bind))
+def _before(action: InspectBatch, name: str, bind: str) -> exp.Expr:
+    before = exp.LT(this=column(name), expression=exp.Placeholder(this=bind))
+    if not action.new_since:
+        return before
+    return exp.and_(before, exp.GTE(this=column(action.new_since[0]), expression=exp.Placeholder(this="new_since")))
 
 
 def _outside(action: InspectBatch) -> exp.Expr:
