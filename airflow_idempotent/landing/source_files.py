@@ -47,10 +47,10 @@ def differences(source: FilesInput, landed: Manifest) -> Iterator[str]:
         yield "the format options of the spec"
     elif source.columns and any(part.columns != source.columns for part in landed.parts):
         yield "the columns of the spec"
-    names = [clean_name(path.name) for path in source.paths]
+    names = [_plain(clean_name(path.name)) for path in source.paths]
     left: dict[str, list[Part]] = {}
     for part in landed.parts:
-        left.setdefault(part.source, []).append(part)
+        left.setdefault(_plain(part.source), []).append(part)
     matched = [left[name].pop(0) if left.get(name) else None for name in names]
     for path, counterpart in zip(source.paths, matched, strict=True):
         if counterpart is None:
@@ -61,6 +61,11 @@ def differences(source: FilesInput, landed: Manifest) -> Iterator[str]:
     yield from (f"{part.source}: gone" for part in gone)
     if not gone and None not in matched and tuple(matched) != landed.parts:
         yield "the order of the files"
+
+
+def _plain(name: str) -> str:
+    """The name of a file whatever it is compressed by."""
+    return name.rpartition(".")[0] if compression_of(name) else name
 
 
 def _difference(path: Any, part: Part) -> str:

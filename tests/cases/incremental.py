@@ -53,7 +53,7 @@ def spec_of(world: World, step: Step) -> TableSpec:
     values = {
         "table": words["target"],
         "conn_id": world.conn_id(),
-        "start_date": "2024-01-01",
+        "start_date": str(FIRST),
         "source": source,
         "landing": {"root": str(world.lake)},
         "unique_key": ["id"],

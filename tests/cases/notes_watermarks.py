@@ -30,7 +30,7 @@ def overlap(world: World, done: Sequence[Done]) -> None:
     effects(done[3], unchanged=4)
     equal(world.memory["watermarks"], ["2024-05-01 10:00:05"] * 3)
     lows = world.sql(f"select read_from at time zone 'UTC' {EVENTS} order by event_id")
-    equal(lows, [("2024-01-01 00:00:00",), *[("2024-05-01 09:59:05",)] * 2])
+    equal(lows, [("2024-05-01 00:00:00",), *[("2024-05-01 09:59:05",)] * 2])
 
 
 def null_cursors(world: World, done: Sequence[Done]) -> None:
