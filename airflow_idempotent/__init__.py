@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from airflow_idempotent.operators.deduplicate import DeduplicateTableOperator
     from airflow_idempotent.operators.land import AtomicLandOperator
     from airflow_idempotent.operators.stage_merge import StageMergeOperator
+    from airflow_idempotent.operators.swap import RollbackOperator, SwapTableOperator
     from airflow_idempotent.operators.validate import ValidatePartitionOperator
     from airflow_idempotent.spec.python_source import Python
     from airflow_idempotent.spec.source import Files, Query
@@ -29,7 +30,9 @@ __all__ = [
     "Files",
     "Python",
     "Query",
+    "RollbackOperator",
     "StageMergeOperator",
+    "SwapTableOperator",
     "TableSpec",
     "Transform",
     "ValidatePartitionOperator",
@@ -43,7 +46,9 @@ _HOMES = {
     "Files": "airflow_idempotent.spec.source",
     "Python": "airflow_idempotent.spec.python_source",
     "Query": "airflow_idempotent.spec.source",
+    "RollbackOperator": "airflow_idempotent.operators.swap",
     "StageMergeOperator": "airflow_idempotent.operators.stage_merge",
+    "SwapTableOperator": "airflow_idempotent.operators.swap",
     "TableSpec": "airflow_idempotent.spec.table",
     "Transform": "airflow_idempotent.spec.transform",
     "ValidatePartitionOperator": "airflow_idempotent.operators.validate",

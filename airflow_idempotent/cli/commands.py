@@ -175,6 +175,53 @@ def _watermark(parser: ArgumentParser) -> None:
     _dsn(parser)
 
 
+def _swap(parser: ArgumentParser) -> None:
+    parser.add_argument("table", metavar="TABLE", help="The live table, schema.table.")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--shadow", metavar="NAME", help="The table that takes its place, schema.table.")
+    which.add_argument("--version", metavar="N", type=_count, help="The version that does. Default: the newest built.")
+    parser.add_argument("--allow-empty", action="store_true", help="Also when the shadow has no rows.")
+    parser.add_argument("--allow-changes", action="store_true", help="Also when its columns or keys differ.")
+    parser.add_argument(
+        "--keep-for", metavar="SPAN", default="7d", help="How long retired versions stay at least. Default: 7d."
+    )
+    parser.add_argument(
+        "--keep-versions", metavar="N", type=_count, default=1, help="How many of them stay at least. Default: 1."
+    )
+    _lock_timeout(parser)
+    _dsn(parser)
+
+
+def _lock_timeout(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--lock-timeout",
+        metavar="SECONDS",
+        type=float,
+        default=300.0,
+        help="How long to try while others use the table, default 300; readers wait 0.1 s of it at most.",
+    )
+
+
+def _rollback(parser: ArgumentParser) -> None:
+    parser.add_argument("table", metavar="TABLE", help="The live table, schema.table.")
+    parser.add_argument("--to", metavar="N", type=_count, help="The version. Default: the one that was live before.")
+    _lock_timeout(parser)
+    _dsn(parser)
+
+
+def _versions(parser: ArgumentParser) -> None:
+    parser.add_argument("table", metavar="TABLE", nargs="?", help="Only this table, schema.table.")
+    _dsn(parser)
+
+
+def _pin(parser: ArgumentParser) -> None:
+    parser.add_argument("table", metavar="TABLE", help="The live table, schema.table.")
+    parser.add_argument("--version", metavar="N", type=_count, required=True, help="The version that is kept.")
+    parser.add_argument("--remove", action="store_true", help="Take the pin off.")
+    parser.add_argument("--reason", metavar="TEXT", default="", help="Why; goes to the journal.")
+    _dsn(parser)
+
+
 def _schema(parser: ArgumentParser) -> None:
     parser.add_argument("--markdown", action="store_true", help="The options as a page for people.")
 
@@ -191,6 +238,10 @@ COMMANDS = {
         Command("status", "Show what the ledger says of each partition.", _status),
         Command("watermark", "Show, set or recompute from where incremental queries read.", _watermark),
         Command("dedupe", "Remove the duplicates that are in a table already.", _dedupe),
+        Command("swap", "Make a shadow the live table; the old one is kept.", _swap),
+        Command("rollback", "Make the version that was live before live again.", _rollback),
+        Command("versions", "Show which versions of a table there are.", _versions),
+        Command("pin", "Keep a version of a table whatever keep_for says.", _pin),
         Command("schema", "Print the JSON schema of spec files, for editors.", _schema),
     )
 }

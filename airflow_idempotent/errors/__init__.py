@@ -59,6 +59,13 @@ from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, Pa
 from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFailedError, TransformError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
 from airflow_idempotent.errors.streams import UnknownOpError, UnknownValueError
+from airflow_idempotent.errors.swapping import (
+    DependentsError,
+    JournalError,
+    RollbackError,
+    ShadowError,
+    SwapSupersededError,
+)
 
 __all__ = [
     "ArgumentsError",
@@ -70,6 +77,7 @@ __all__ = [
     "ConstraintError",
     "CursorError",
     "DatabaseError",
+    "DependentsError",
     "DuplicateTableError",
     "EmptySnapshotError",
     "EventTimeMissingError",
@@ -77,6 +85,7 @@ __all__ = [
     "FileChangingError",
     "GateClosedError",
     "IdempotentError",
+    "JournalError",
     "KeyElsewhereError",
     "LawBrokenError",
     "LockTimeoutError",
@@ -95,9 +104,11 @@ __all__ = [
     "RangeError",
     "RepeatedInBatchError",
     "RepeatedKeyError",
+    "RollbackError",
     "RowsChangedError",
     "SchemaDriftError",
     "ServerBusyError",
+    "ShadowError",
     "SourceChangedError",
     "SourceMissingError",
     "SourceQueryError",
@@ -106,6 +117,7 @@ __all__ = [
     "SpecError",
     "StatementTimeoutError",
     "StillReferencedError",
+    "SwapSupersededError",
     "TargetMissingError",
     "TieError",
     "TooManyRejectedError",

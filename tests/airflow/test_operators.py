@@ -17,7 +17,9 @@ from airflow_idempotent import (
     DeduplicateTableOperator,
     Files,
     Query,
+    RollbackOperator,
     StageMergeOperator,
+    SwapTableOperator,
     ValidatePartitionOperator,
 )
 from airflow_idempotent.errors import SourceMissingError, StatementTimeoutError
@@ -478,3 +480,41 @@ def test_words_of_deduplication_may_be_templates(warehouse: Any) -> None:
 def test_what_no_retry_can_help_fails_the_deduplication_at_once(warehouse: Any, words: Any, said: str) -> None:
     with pytest.raises(AirflowFailException, match=said):
         dedupe(**words).execute(context())
+
+
+# --- versions ----------------------------------------------------------------------------------------
+
+
+def test_a_table_is_swapped_and_rolled_back_and_a_second_try_finds_it_done(warehouse: Any) -> None:
+    warehouse.execute("create table orders as select 1 as order_id; create table new as select 2 as order_id")
+    words = {**WAREHOUSE, "shadow": "{{ params.shadow }}", "keep_versions": "{{ 1 }}"}
+    run = context(params={"shadow": "new"})
+    swaps = SwapTableOperator(task_id="swap", **words)
+    swaps.render_template_fields(run)
+
+    done, again = swaps.execute(run), swaps.execute(run)
+    back = RollbackOperator(task_id="rollback", **WAREHOUSE).execute(context())
+
+    assert (done["version"], done["retired"], done["replayed"]) == (2, "public.orders__v1", False)
+    assert (again["version"], again["replayed"]) == (2, True)
+    assert json.loads(json.dumps(done)) == done
+    assert (back["version"], back["retired"]) == (1, "public.orders__v2")
+    warehouse.execute("select order_id from orders")
+    assert warehouse.fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"shadow": "nowhere"}, "there is no such table"),
+        ({"shadow": "a.b.c"}, "'a.b.c' is not a table name"),
+        ({"version": "two"}, "two"),
+        ({"keep_for": "7 moons"}, "'7 moons' is not a span of time"),
+        ({"keep_versions": -1}, "cannot be negative"),
+    ],
+)
+def test_words_of_a_swap_that_make_no_sense_fail_at_once(warehouse: Any, words: dict[str, Any], said: str) -> None:
+    warehouse.execute("create table orders as select 1 as order_id")
+
+    with pytest.raises(AirflowFailException, match=said):
+        SwapTableOperator(task_id="swap", **WAREHOUSE, **words).execute(context())

@@ -26,6 +26,8 @@ ZOMBIES = {
 """What becomes of the transaction of a killed client, and the trigger that brings it about."""
 
 every_kind = pytest.mark.parametrize("name", KINDS)
+# Hundreds of histories in one test: on a machine that does something else beside it they take their time.
+pytestmark = pytest.mark.timeout(1800)
 
 
 def test_every_strategy_is_on_trial() -> None:

@@ -16,13 +16,14 @@ from airflow_idempotent.testing.postgres import postgres_bin
 pytestmark = pytest.mark.cli
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("cli.md", "how-to/deduplicate.md", "how-to/prove.md")
+PAGES = ("cli.md", "how-to/deduplicate.md", "how-to/prove.md", "how-to/swap.md")
 FILE = re.compile(r'```\w+ title="([^"]+)"\n(.*?)```', re.DOTALL)
 CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 # What differs from run to run, and what stands for it on the page.
 VOLATILE = (
     (r"\d+\.\d s\b", "0.1 s"),
-    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", "2025-05-02 06:00:00"),
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?=$|;|  )", "2025-05-02 06:00:00"),
+    (r"\b\d+ ms\b", "1 ms"),
     (r"\d+\.\d\ds\b", "0.10s"),
     # How often a load can be cut off, and how many are needed to, depends on how it is done.
     (r"\b\d[\d,]* moments\b", "126 moments"),

@@ -26,6 +26,18 @@ class DetachPartition(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "child": True}
 
 
+class RenameThing(exp.Expression):
+    """``ALTER kind this RENAME TO new``, of whatever has a name."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "new": True}
+
+
+class RenameConstraint(exp.Expression):
+    """``ALTER TABLE this RENAME CONSTRAINT old TO new``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "old": True, "new": True}
+
+
 class LockTable(exp.Expression):
     """``LOCK TABLE this IN mode MODE``."""
 
@@ -35,6 +47,15 @@ class LockTable(exp.Expression):
 def _attach(self: Any, node: AttachPartition) -> str:
     parent, child, start, end = (self.sql(node, part) for part in ("this", "child", "start", "end"))
     return f"ALTER TABLE {parent} ATTACH PARTITION {child} FOR VALUES FROM ({start}) TO ({end})"
+
+
+def _rename_thing(self: Any, node: RenameThing) -> str:
+    return f"ALTER {node.args['kind']} {self.sql(node, 'this')} RENAME TO {self.sql(node, 'new')}"
+
+
+def _rename_constraint(self: Any, node: RenameConstraint) -> str:
+    old, new = self.sql(node, "old"), self.sql(node, "new")
+    return f"ALTER TABLE {self.sql(node, 'this')} RENAME CONSTRAINT {old} TO {new}"
 
 
 class Verbatim(exp.Expression):
@@ -63,6 +84,8 @@ class Warehouse(Postgres):
             DetachPartition: _detach,
             LockTable: lambda self, node: f"LOCK TABLE {self.sql(node, 'this')} IN {node.args['mode']} MODE",
             OnCommitDrop: lambda self, node: "ON COMMIT DROP",
+            RenameConstraint: _rename_constraint,
+            RenameThing: _rename_thing,
             Verbatim: _verbatim,
         }
         PROPERTIES_LOCATION: ClassVar[dict[Any, Any]] = {

@@ -1,0 +1,123 @@
+"""Two tables exchange their names, in one short moment of one transaction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.renames import Exchange, Named
+from airflow_idempotent.core.step import Timeouts
+from airflow_idempotent.core.version import Version, VersionState, version_name
+from airflow_idempotent.engine.altering import BACK_TO_SAVEPOINT, SAVEPOINT, InTheWay, Patience
+from airflow_idempotent.engine.journal import Journal
+from airflow_idempotent.engine.ledger import Ledger
+from airflow_idempotent.engine.refusals import LOCK_NOT_AVAILABLE, reason, sqlstate
+from airflow_idempotent.engine.session import Session
+from airflow_idempotent.engine.standing import facts_of
+from airflow_idempotent.errors import DependentsError, ShadowError
+from airflow_idempotent.plan.swap import exchange
+from airflow_idempotent.sql import swap as sql
+from airflow_idempotent.sql.losses import losses
+from airflow_idempotent.sql.statement import Statement, setting
+
+SWAP = "swap"
+FIRST_PAUSE = 0.2
+
+
+@dataclass
+class Held:
+    """When readers began to wait; read after the commit."""
+
+    since: float = 0.0
+
+    @property
+    def milliseconds(self) -> float:
+        return (time.monotonic() - self.since) * 1000
+
+
+def exchange_names(
+    live: Version,
+    coming: Version,
+    leaves_as: VersionState,
+    *,
+    timeouts: Timeouts,
+    session: Session,
+    journal: Journal,
+    held: Held,
+) -> tuple[Version, Version]:
+    """Make ``coming`` the live table, and keep what was live under the name of its version; both as written down.
+
+    All that can be done before is done before readers have to wait: they do so for the renames and the commit.
+
+    Raises:
+        ShadowError: the name for the table that is live now is taken by something else.
+        DependentsError: something would stay with it, or be lost.
+        LockTimeoutError: somebody read the table all the time; nothing was changed.
+    """
+    _keep_others_out((live.relation, coming.relation), session)
+    _refuse_losses(live, coming, session)
+    changes = _changes(live, coming, session)
+    retired = version_name(live.relation, live.number)
+    left = journal.record(live, leaves_as, relation=retired, names=changes.names)
+    come = journal.record(
+        coming, VersionState.SWAPPED, relation=live.relation, source=str(coming.relation), message="", names=()
+    )
+    locks = sql.lock_exclusively((coming.relation, live.relation))
+    patience = Patience(live.table, SWAP, timeouts, pause=FIRST_PAUSE)
+    once = _in_one_moment(locks, sql.rename_all(changes.renames), session, held)
+    patience.spent_on(once, Ledger(session).holders_now)
+    return left, come
+
+
+def _keep_others_out(relations: Sequence[Relation], session: Session) -> None:
+    """Nobody alters, vacuums or indexes the tables any more; readers and writers do not notice.
+
+    A vacuum that runs is cancelled by the server when somebody waits for it; later we would not wait long enough.
+    """
+    with session.waiting():
+        for statement in sql.keep_others_out(relations):
+            session.execute(statement)
+
+
+def _refuse_losses(live: Version, coming: Version, session: Session) -> None:
+    if lost := session.query(losses(live.oid, coming.oid)):
+        lines = tuple(str(line) for (line,) in lost)
+        raise DependentsError(table=live.table, shadow=str(coming.relation), losses=lines)
+
+
+def _changes(live: Version, coming: Version, session: Session) -> Exchange:
+    """The renames; planned while nobody can alter the tables, and nobody waits yet."""
+    table, retired = live.relation, version_name(live.relation, live.number)
+    if facts_of(retired, session) is not None:
+        why = f"{retired}, the name for the table that is live now, is taken"
+        hint = f"Rename or drop {retired}, which is no version of {live.table}; then swap again."
+        raise ShadowError(table=live.table, shadow=str(coming.relation), reasons=(why,), hint=hint)
+    ours, theirs = (tuple(Named(*row) for row in session.query(sql.named_of(item.oid))) for item in (live, coming))
+    names = {item.name for item in (*ours, *theirs) if item.shares_namespace}
+    taken = {str(name) for (name,) in session.query(sql.taken_in(table.schema))} - names
+    return exchange(
+        ours, theirs, table=table, retired=retired, shadow=coming.relation, taken=taken, known=dict(coming.names)
+    )
+
+
+def _in_one_moment(locks: Sequence[Statement], renames: Statement, session: Session, held: Held) -> Callable[[], None]:
+    """Lock and rename, or give up at once so that nobody queues behind us."""
+
+    def once() -> None:
+        session.execute(SAVEPOINT)
+        try:
+            with session.waiting_shortly():
+                session.query(setting("lock_timeout", f"{sql.LOCK_WAIT_MS}ms"))
+                for lock in locks:
+                    held.since = time.monotonic()
+                    session.execute(lock)
+                session.execute(renames)
+        except Exception as error:
+            if sqlstate(error) != LOCK_NOT_AVAILABLE:
+                raise
+            session.execute(BACK_TO_SAVEPOINT)
+            raise InTheWay(reason(error)) from error
+
+    return once

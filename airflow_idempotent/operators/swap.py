@@ -1,0 +1,141 @@
+"""SwapTableOperator and RollbackOperator: one version of a table takes the place of another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow.providers.common.compat.sdk import BaseOperator, Context
+
+from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.step import Timeouts
+from airflow_idempotent.core.version import Keeping, RollbackOrder, SwapOrder
+from airflow_idempotent.engine.retiring import clean_up
+from airflow_idempotent.engine.swap import rollback, swap
+from airflow_idempotent.errors import ArgumentsError
+from airflow_idempotent.operators.base import airflow_errors
+from airflow_idempotent.operators.connections import Connections
+from airflow_idempotent.operators.run import LOST, attempt_of
+from airflow_idempotent.spec.durations import duration
+
+
+class VersionOperator(BaseOperator):
+    """What SwapTableOperator and RollbackOperator share.
+
+    :param table: The live table, ``schema.table``.
+    :param conn_id: Airflow connection of the PostgreSQL that holds the table.
+    :param lock_timeout: Seconds to try while others use the table, default 300; readers wait 0.1 s of it at most.
+    """
+
+    template_fields: Sequence[str] = ("table", "conn_id", "lock_timeout")
+    ui_color = "#eee0db"
+
+    def __init__(
+        self, *, table: str, conn_id: str = "postgres_default", lock_timeout: float = 300, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.table = table
+        self.conn_id = conn_id
+        self.lock_timeout = lock_timeout
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Do it; what is live now, and where the table that was live is kept."""
+        self.connections = Connections()
+        with airflow_errors():
+            try:
+                return self.act(context)
+            except ValueError as error:
+                task = f"task {self.task_id!r} of DAG {self.dag_id!r}"
+                raise ArgumentsError(file=task, problems=(("", str(error)),)) from None
+
+    def act(self, context: Context) -> dict[str, Any]:
+        """Do the operator's work."""
+        raise NotImplementedError
+
+    def on_kill(self) -> None:
+        """Cancel the query of a task that is killed; the old table stays live."""
+        if (opened := getattr(self, "connections", None)) is not None:
+            opened.cancel()
+
+    @property
+    def timeouts(self) -> Timeouts:
+        """How long it may be in each other's way with others."""
+        return Timeouts(float(self.lock_timeout))
+
+
+class SwapTableOperator(VersionOperator):
+    """Makes a shadow the live table, in one short transaction; the table that was live is kept beside it.
+
+    Readers see the old table or the new one, never neither. Indexes, constraints and sequences keep their
+    names. What hangs on the live table and would be lost is listed, and nothing is swapped. A second
+    try finds it done; a task that is cleared after a later swap is refused.
+
+    :param shadow: The table that takes the place of the live one, ``schema.table``.
+    :param version: Or its number; default: the newest that was built.
+    :param allow_empty: Also when the shadow has no rows and the live table has some.
+    :param allow_changes: Also when columns, types or keys differ.
+    :param keep_for: How long retired versions stay at least: ``7d`` (default), ``12h``.
+    :param keep_versions: How many retired versions stay at least, default 1.
+    """
+
+    template_fields: Sequence[str] = (
+        *VersionOperator.template_fields, "shadow", "version", "keep_for", "keep_versions"
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        shadow: str | None = None,
+        version: int | str | None = None,
+        allow_empty: bool = False,
+        allow_changes: bool = False,
+        keep_for: str | int = "7d",
+        keep_versions: int | str = 1,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.shadow = shadow
+        self.version = version
+        self.allow_empty = allow_empty
+        self.allow_changes = allow_changes
+        self.keep_for = keep_for
+        self.keep_versions = keep_versions
+
+    def act(self, context: Context) -> dict[str, Any]:
+        """Swap, then drop the retired versions whose time is over."""
+        order = SwapOrder(
+            Relation.parse(self.table),
+            shadow=Relation.parse(self.shadow) if self.shadow and self.shadow not in LOST else None,
+            version=None if self.version in (None, *LOST) else int(str(self.version)),
+            allow_empty=self.allow_empty,
+            allow_changes=self.allow_changes,
+            timeouts=self.timeouts,
+        )
+        keeping = Keeping(duration(self.keep_for), int(self.keep_versions))
+        words: dict[str, Any] = {"connect": self.connections.warehouse(self.conn_id)}
+        words["attempt"] = attempt_of(context, "manual")
+        done = swap(order, **words)
+        cleaned = clean_up(order.live, keeping, timeouts=order.timeouts, **words)
+        return done.as_pointer() | {"dropped": list(cleaned.dropped), "left": dict(cleaned.left)}
+
+
+class RollbackOperator(VersionOperator):
+    """Makes the version that was live before a swap live again: the same exchange, backwards.
+
+    The version that is left is kept. A second try finds it done.
+
+    :param to: Number of the version; default: the one that was live before.
+    """
+
+    template_fields: Sequence[str] = (*VersionOperator.template_fields, "to")
+
+    def __init__(self, *, to: int | str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.to = to
+
+    def act(self, context: Context) -> dict[str, Any]:
+        """Swap back."""
+        to = None if self.to in (None, *LOST) else int(str(self.to))
+        order = RollbackOrder(Relation.parse(self.table), to, self.timeouts)
+        connect = self.connections.warehouse(self.conn_id)
+        return rollback(order, connect=connect, attempt=attempt_of(context, "manual")).as_pointer()
