@@ -106,7 +106,7 @@ class WatermarkError(IdempotentError):
 
     @property
     def headline(self) -> str:
-        return f"{self.table}: no scheduled run of an incremental query was published yet, no watermark was changed."
+        return f"{self.table}: no scheduled run of an incremental query was published yet, nothing was changed."
 
     @property
     def next_move(self) -> str:

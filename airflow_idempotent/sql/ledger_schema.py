@@ -169,7 +169,9 @@ CREATE TABLE airflow_idempotent.quarantine (
 );
 """,
     # Version 3: versions of a table beside the live one; incremental queries and late rows.
-    """
+    "".join(
+        (
+            """
 CREATE TABLE airflow_idempotent.versions (
     entry_id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     table_name       text NOT NULL,
@@ -196,8 +198,10 @@ CREATE VIEW airflow_idempotent.table_versions AS
     SELECT DISTINCT ON (table_name, table_version) *
     FROM airflow_idempotent.versions
     ORDER BY table_name, table_version, entry_id DESC;
-"""
-    + WATERMARKS,
+""",
+            WATERMARKS,
+        )
+    ),
 )
 
 # From the tables of the catalogue: to_regclass() may remember what was so before a lock was waited for.

@@ -148,7 +148,7 @@ def test_the_history_of_changes_cannot_be_rewritten(runs: Runs, connect_once: Co
 
 
 def test_a_table_that_reads_from_no_watermark_has_none_to_set(connect_once: Connect) -> None:
-    with pytest.raises(WatermarkError, match="no watermark was changed"):
+    with pytest.raises(WatermarkError, match="nothing was changed"):
         change_watermark(TABLE, at(1), connect=connect_once, by="ann", reason="x")
 
 
@@ -196,7 +196,7 @@ def test_the_command_shows_sets_and_recomputes(runs: Runs, watermark: Any) -> No
         (["set", "orders", "soon", "--reason", "x"], "'soon' is not a date"),
         (["recompute", "--reason", "x"], "recompute needs a TABLE"),
         (["show", "orders", "2025-05-01"], "show takes no INSTANT"),
-        (["set", "orders", "2025-05-01", "--reason", "x"], "no watermark was changed"),
+        (["set", "orders", "2025-05-01", "--reason", "x"], "published yet, nothing was changed"),
     ],
 )
 def test_the_command_says_what_is_missing(watermark: Any, words: list[str], said: str) -> None:

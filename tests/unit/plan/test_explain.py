@@ -92,7 +92,7 @@ CDC = {"strategy": "cdc", "version": "updated_at"}
         (
             {"late_data": {"lookback": 2}},
             "late data",
-            "also reads the 2 partition(s) before its own again, and rewrites those whose content changed;",
+            "before its own again, and rewrites those whose content changed;",
         ),
         ({}, "bad data", "No check closes the gate."),
         ({"checks": [{"unique": "a"}]}, "bad data", "Nothing is published unless all hold: unique(a)."),
