@@ -65,7 +65,7 @@ def run_step(
         receipt = ledger.record(
             step,
             effects=work.effects,
-            measure=work.measure,
+            measure=work.measured(),
             checks=work.checks,
             message="; ".join(step.notes),
             seconds=seconds,

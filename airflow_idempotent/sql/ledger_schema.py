@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from airflow_idempotent.sql.audit_schema import AUDITS
 from airflow_idempotent.sql.statement import Statement
+from airflow_idempotent.sql.watermark_schema import WATERMARKS
 
 SCHEMA_VERSION = 3
 
@@ -168,7 +169,7 @@ CREATE TABLE airflow_idempotent.quarantine (
     PRIMARY KEY (table_name, table_version, partition_key, batch_id, file, record)
 );
 """,
-    # Version 3: versions of a table beside the live one; checks that measure more than counts; audits.
+    # Version 3: versions of a table beside the live one; checks that measure more than counts; audits; late rows.
     "".join(
         (
             """
@@ -239,6 +240,7 @@ CREATE VIEW airflow_idempotent.table_versions AS
     ORDER BY table_name, table_version, entry_id DESC;
 """,
             AUDITS,
+            WATERMARKS,
         )
     ),
 )
