@@ -9,9 +9,7 @@ from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from airflow_idempotent.core.columns import Column
 from airflow_idempotent.core.locks import lock_key, locks_of
-from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.staged import Scope
 from airflow_idempotent.core.step import Attempt, Effects, Measure, Receipt, State, Step
@@ -118,18 +116,6 @@ class Ledger:
     def latest(self, table: str, partition: str, version: int = 1) -> Receipt | None:
         """Proof of what was published last for a partition."""
         return self._receipt(table, partition, sql.latest_published(table, version, partition))
-
-    def batch_that_reached(
-        self, published: Receipt, partition: Partition, by: Column | None = None, version: int = 1
-    ) -> str:
-        """A batch of another partition that has written rows of this one since; empty when there is none.
-
-        Without a column any batch may have.
-        """
-        start, end = partition.bounds(by.data_type) if by else ("-infinity", "infinity")
-        found = sql.batch_that_reached(published.table, version, partition.key, published.event_id or 0, start, end)
-        rows = self._session.query(found)
-        return str(rows[0][0]) if rows else ""
 
     def _receipt(self, table: str, partition: str, statement: Statement) -> Receipt | None:
         rows = self._session.query(statement)

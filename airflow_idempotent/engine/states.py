@@ -6,13 +6,16 @@ from contextlib import closing
 from datetime import datetime
 from typing import Any
 
+from airflow_idempotent.core.audit import Cause, Finding
 from airflow_idempotent.core.step import State
 from airflow_idempotent.engine.attempts import Connect
+from airflow_idempotent.engine.findings import as_finding
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.refusals import is_driver_error, refusal
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.plan.resolve import Known
 from airflow_idempotent.sql import ledger as sql
+from airflow_idempotent.sql.audit import open_drift as open_findings
 from airflow_idempotent.sql.ledger_schema import SCHEMA_VERSION
 from airflow_idempotent.sql.statement import Statement
 
@@ -28,13 +31,23 @@ def partition_states(
         DatabaseError: the ledger cannot be read.
     """
     rows = _read(connect, sql.partition_states(table, start, end), table)
-    return [dict(zip(sql.STATUS_COLUMNS, row, strict=True)) for row in rows]
+    return [dict(zip(sql.STATUS_COLUMNS, row, strict=True)) | {"drift": list(row[-1] or ())} for row in rows]
 
 
 def known_partitions(connect: Connect, table: str, start: datetime, end: datetime) -> dict[str, Known]:
     """What the ledger says of a table's partitions, by key, for ``plan.resolve``."""
     rows = partition_states(connect, table, start, end)
-    return {row["partition_key"]: Known(State(row["state"]), row["spec_fingerprint"] or "") for row in rows}
+    return {
+        row["partition_key"]: Known(
+            State(row["state"]), row["spec_fingerprint"] or "", tuple(Cause(cause) for cause in row["drift"])
+        )
+        for row in rows
+    }
+
+
+def open_drift(connect: Connect, table: str | None = None) -> tuple[Finding, ...]:
+    """What audits have found and nothing has healed, of one table or of all."""
+    return tuple(as_finding(row) for row in _read(connect, open_findings(table), table))
 
 
 def watermarks(connect: Connect) -> list[dict[str, Any]]:

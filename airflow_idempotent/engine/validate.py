@@ -7,19 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_idempotent.checks import Reconcile
-from airflow_idempotent.core.actions import MeasurePartition
-from airflow_idempotent.core.columns import TableShape
-from airflow_idempotent.core.partition import Partition
-from airflow_idempotent.core.staged import Scope
 from airflow_idempotent.core.step import Attempt, Measure, Receipt, State, Timeouts
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict, closes_gate
 from airflow_idempotent.engine.attempts import Connect, attempt_at
+from airflow_idempotent.engine.baseline import baseline_of, changed_since, measured, shape_of
 from airflow_idempotent.engine.batches import PartOpener
 from airflow_idempotent.engine.facts import gather
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.locating import locate
-from airflow_idempotent.engine.measuring import digest
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.surroundings import loaded, surrounded
 from airflow_idempotent.errors import GateClosedError, SchemaDriftError, TargetMissingError
@@ -27,7 +23,6 @@ from airflow_idempotent.plan.build import Load, blank_step
 from airflow_idempotent.plan.fitting import target_problems, the_target_has
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.sql.checks import target_place
-from airflow_idempotent.sql.measure import measure_partition
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +68,8 @@ def _look(
     if problems := target_problems(spec, shape):
         raise SchemaDriftError(table=spec.table, problems=(*problems, *the_target_has(shape)))
     published = ledger.latest(spec.table, load.partition.key)
-    now = measured(spec, shape, load.partition, session)
+    baseline = baseline_of(published, session) if published else None
+    now = measured(spec, shape_of(baseline, shape), load.partition, session)
     by_rows = [check for check in spec.checks if not isinstance(check, Reconcile)]
     by_ledger = [check for check in spec.checks if isinstance(check, Reconcile)] or [Reconcile()]
     # How many rows a query has is not known before it is run: what was staged is what it brought.
@@ -98,34 +94,17 @@ def _look(
     place = target_place(shape, spec.partition_column, load.partition)
     results = evaluate(session, by_rows, place, facts)
     results += not_empty(spec, [item for check, item in zip(by_rows, results, strict=True) if not check.where], now)
-    since = changed_since(load, published, shape, ledger)
+    since, hashed = "", shape_of(baseline, shape)
+    if published and baseline:
+        published = replace(published, measure=baseline.over(published.measure))
+        since = changed_since(spec, load.partition, published, baseline, shape, now, session)
     for check in by_ledger:
         result = reconciled(load, check, published, now, since)
         if published and check.buckets and result.is_broken and now.digest != published.measure.digest:
-            found = locate(load, shape, published, session, batches)
+            found = locate(load, shape, hashed, published, session, batches)
             result = replace(result, message=f"{result.message}, {found.message}", samples=found.samples)
         results += (result,)
     return published, now, results
-
-
-def measured(spec: LoadSpec, shape: TableShape, partition: Partition, session: Session) -> Measure:
-    """Rows and digest of the partition now; nothing for a table without a partition column."""
-    if not spec.partition_column and spec.strategy.scope is not Scope.TABLE:
-        return Measure()
-    statement = measure_partition(MeasurePartition(spec.relation, spec.partition_column, partition), shape)
-    [(rows, total)] = session.query(statement)
-    return Measure(row_count=rows, digest=digest(rows, total))
-
-
-def changed_since(load: Load, published: Receipt | None, shape: TableShape, ledger: Ledger) -> str:
-    """A later batch of another partition that has written rows of this one; empty when there is none."""
-    if published is None:
-        return ""
-    if load.spec.strategy.writes_anywhere:
-        return ledger.batch_that_reached(published, load.partition)
-    if not load.spec.partition_column:
-        return ""
-    return ledger.batch_that_reached(published, load.partition, shape[load.spec.partition_column])
 
 
 def reconciled(load: Load, check: Reconcile, published: Receipt | None, now: Measure, since: str) -> CheckResult:

@@ -6,6 +6,7 @@ line, *next move*. Whether a retry can help is a property of the error, not of i
 
 from __future__ import annotations
 
+from airflow_idempotent.errors.auditing import DriftError
 from airflow_idempotent.errors.base import IdempotentError, facts
 from airflow_idempotent.errors.database import (
     ConnectionLostError,
@@ -76,6 +77,7 @@ __all__ = [
     "ConstraintError",
     "DatabaseError",
     "DependentsError",
+    "DriftError",
     "DuplicateTableError",
     "EmptySnapshotError",
     "EventTimeMissingError",

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSkipException, BaseOperator, Context
 
-from airflow_idempotent.errors import ArgumentsError, IdempotentError
+from airflow_idempotent.errors import ArgumentsError, GateClosedError, IdempotentError
 from airflow_idempotent.operators.connections import Connections
+from airflow_idempotent.operators.lineage import TellsLineage
 from airflow_idempotent.operators.run import LOST, Assignment, assignments
 from airflow_idempotent.operators.words import SpecT, spec_of
 from airflow_idempotent.spec.load import LoadSpec
@@ -30,7 +31,7 @@ def airflow_errors() -> Iterator[None]:
         raise AirflowFailException(str(error)) from error
 
 
-class PartitionOperator(BaseOperator):
+class PartitionOperator(TellsLineage, BaseOperator):
     """Does one step for each of its partitions, usually one.
 
     The partition is the one named, else those that the plan of this run names, else the data
@@ -76,6 +77,7 @@ class PartitionOperator(BaseOperator):
     def execute(self, context: Context) -> Any:
         """Do the step for each partition; one pointer, or one per partition of the plan."""
         self.connections = Connections()
+        self.begin_diary()
         variables: Any = context
         with airflow_errors():
             spec = self.load_spec()
@@ -145,6 +147,9 @@ class PartitionOperator(BaseOperator):
             except AirflowSkipException as reason:
                 self.log.info("table=%s partition=%s skipped: %s", spec.table, assignment.partition, reason)
                 skipped.append(str(reason))
+            except GateClosedError as closed:
+                self.diary.note(assignment.partition.key, checks=closed.results)
+                raise
         if skipped and len(skipped) == len(assigned):
             raise AirflowSkipException("; ".join(dict.fromkeys(skipped)))
 

@@ -14,10 +14,11 @@ from airflow_idempotent.engine.deduplicate import deduplicate
 from airflow_idempotent.errors import ArgumentsError
 from airflow_idempotent.operators.base import airflow_errors
 from airflow_idempotent.operators.connections import Connections
+from airflow_idempotent.operators.lineage import Answers, TellsLineage
 from airflow_idempotent.operators.run import attempt_of
 
 
-class DeduplicateTableOperator(BaseOperator):
+class DeduplicateTableOperator(TellsLineage, BaseOperator):
     """Leaves of the rows of each key only the best one, in a table that has duplicates already.
 
     The greatest version stays, NULL is lowest, ties are decided by the row's content. Rows with NULL
@@ -80,11 +81,17 @@ class DeduplicateTableOperator(BaseOperator):
                 attempt=attempt_of(context, "manual"),
                 dry_run=self.dry_run_only,
             )
+        self.done = done
         if done.null_keys:
             self.log.warning("table=%s null_keys=%d: left alone, NULL is in their key", done.table, done.null_keys)
         if done.index_advice:
             self.log.info("table=%s no unique index keeps duplicates out: %s", done.table, done.index_advice)
         return done.as_pointer()
+
+    def teller(self) -> Answers:
+        from airflow_idempotent.operators.openlineage import Deduplicating
+
+        return Deduplicating(Relation.parse(self.table), self.conn_id, getattr(self, "done", None))
 
     def on_kill(self) -> None:
         """Cancel the query of a task that is killed; its chunk is rolled back, earlier ones stay."""

@@ -18,6 +18,7 @@ from airflow_idempotent.landing.retention import retain
 from airflow_idempotent.landing.store import BatchStore
 from airflow_idempotent.operators.base import PartitionOperator
 from airflow_idempotent.operators.connections import landing_root, storage_path
+from airflow_idempotent.operators.lineage import Answers
 from airflow_idempotent.operators.run import Assignment, attempt_of
 from airflow_idempotent.operators.words import LandSpec
 from airflow_idempotent.spec.python_source import Python
@@ -73,6 +74,11 @@ class AtomicLandOperator(PartitionOperator):
     def load_spec(self) -> LandSpec | TableSpec:
         return self.spec_from_words(LandSpec)
 
+    def teller(self) -> Answers:
+        from airflow_idempotent.operators.openlineage import Landing
+
+        return Landing(self.load_spec(), self.diary.done)
+
     def step(self, spec: LandSpec | TableSpec, assignment: Assignment, context: Context) -> dict[str, Any]:
         """Land one partition; the pointer that stage_merge takes."""
         partition, store = assignment.partition, BatchStore(landing_root(spec.landing.root))
@@ -93,6 +99,7 @@ class AtomicLandOperator(PartitionOperator):
             if spec.on_empty == "skip":
                 raise AirflowSkipException(missing.headline) from missing
             raise
+        self.diary.note(partition.key, manifest=landed.manifest, address=landed.address, replayed=landed.replayed)
         if not assignment.dry_run:
             retain(store, spec.table, partition, spec.landing.keep_batches)
         pointer = {
@@ -125,6 +132,7 @@ class AtomicLandOperator(PartitionOperator):
             return pinned(source, partition, cutoff_ts=cutoff_ts, run_id=str(context.get("run_id") or ""))
         binds = {"start": partition.start, "end": partition.end, "cutoff_ts": cutoff_ts, "key": partition.key}
         sql = self._rendered("source.sql", source.sql, assignment, context)
+        self.diary.note(partition.key, sql=sql)
         return QueryInput(sql, binds, self.connections.source(source.conn_id))
 
     def _rendered(self, name: str, template: str, assignment: Assignment, context: Context) -> str:

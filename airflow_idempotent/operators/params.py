@@ -26,6 +26,7 @@ REPROCESS = {
     Reprocess.MISSING: "missing: those never loaded",
     Reprocess.FAILED: "failed: those whose last load or check failed",
     Reprocess.STALE: "stale: those loaded by another version of the spec",
+    Reprocess.DRIFTED: "drifted: those in which an audit found something, loaded anew",
     Reprocess.CHANGED: "changed: all, rewritten only where the source changed",
 }
 
@@ -108,15 +109,15 @@ def read_params(spec: LoadSpec, conf: Mapping[str, Any] | None) -> RunParams:
             return default
 
     def instant(value: Any) -> datetime | None:
-        return _instant(value, spec.timezone)
+        return read_instant(value, spec.timezone)
 
     found = RunParams(
         from_date=read("from_date", instant, None),
         to_date=read("to_date", instant, None),
         reprocess=read("reprocess_behavior", _reprocess, Reprocess.ALL),
         cutoff_ts=read("cutoff_ts", instant, None),
-        dry_run=read("dry_run", _flag, False),
-        force=read("force", _flag, False),
+        dry_run=read("dry_run", read_flag, False),
+        force=read("force", read_flag, False),
         reason=read("reason", str, ""),
     )
     if problems:
@@ -124,7 +125,8 @@ def read_params(spec: LoadSpec, conf: Mapping[str, Any] | None) -> RunParams:
     return found
 
 
-def _instant(value: Any, zone: str) -> datetime:
+def read_instant(value: Any, zone: str) -> datetime:
+    """A date or an instant, local to the zone where it says no other."""
     try:
         found = datetime.fromisoformat(str(value))
     except ValueError:
@@ -140,7 +142,8 @@ def _reprocess(value: Any) -> Reprocess:
         raise ValueError(f"is none of {', '.join(words)}{meant(str(value), words)}") from None
 
 
-def _flag(value: Any) -> bool:
+def read_flag(value: Any) -> bool:
+    """True or false, and nothing that only looks like it."""
     if not isinstance(value, bool):
         raise ValueError("is neither true nor false")
     return value

@@ -18,7 +18,7 @@ from airflow_idempotent.operators.run import run_of
 from airflow_idempotent.plan.resolve import Known, Plan, Reprocess, Run, resolve
 from airflow_idempotent.spec.table import TableSpec
 
-BY_LEDGER = (Reprocess.MISSING, Reprocess.FAILED, Reprocess.STALE)
+BY_LEDGER = (Reprocess.MISSING, Reprocess.FAILED, Reprocess.STALE, Reprocess.DRIFTED)
 
 
 class PlanOperator(BaseOperator):

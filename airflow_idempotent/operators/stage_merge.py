@@ -10,6 +10,8 @@ from airflow.providers.common.compat.sdk import AirflowSkipException, Context
 from airflow_idempotent.engine.stage_merge import stage_merge
 from airflow_idempotent.operators.base import PartitionOperator
 from airflow_idempotent.operators.batches import batch_for, nothing_landed
+from airflow_idempotent.operators.lineage import Answers
+from airflow_idempotent.operators.metrics import count_rows
 from airflow_idempotent.operators.run import Assignment, attempt_of
 from airflow_idempotent.plan.build import Load
 from airflow_idempotent.spec.load import LoadSpec
@@ -102,6 +104,11 @@ class StageMergeOperator(PartitionOperator):
     def load_spec(self) -> LoadSpec:
         return self.spec_from_words(LoadSpec)
 
+    def teller(self) -> Answers:
+        from airflow_idempotent.operators.openlineage import Staging
+
+        return Staging(self.load_spec(), self.diary.done)
+
     def step(self, spec: LoadSpec, assignment: Assignment, context: Context) -> dict[str, Any]:
         """Load one partition; the receipt as a pointer."""
         store, manifest = batch_for(spec, assignment.partition, self.batch)
@@ -110,6 +117,8 @@ class StageMergeOperator(PartitionOperator):
             if spec.on_empty == "fail":
                 raise missing
             raise AirflowSkipException(missing.headline)
+        key = assignment.partition.key
+        self.diary.note(key, manifest=manifest, address=store.address(manifest))
         force = self.force or assignment.force
         receipt = stage_merge(
             Load(spec, assignment.partition, manifest, skip_unchanged=assignment.skip_unchanged, force=force),
@@ -118,4 +127,7 @@ class StageMergeOperator(PartitionOperator):
             attempt=attempt_of(context, assignment.lane),
             dry_run=assignment.dry_run or self.dry_run_only,
         )
+        self.diary.note(key, receipt=receipt, checks=receipt.checks)
+        if not (receipt.replayed or receipt.dry_run):
+            count_rows(spec.table, receipt.effects.as_dict())
         return receipt.as_pointer()

@@ -12,6 +12,7 @@ from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.engine.validate import validate
 from airflow_idempotent.operators.base import PartitionOperator
 from airflow_idempotent.operators.batches import batch_for
+from airflow_idempotent.operators.lineage import Answers
 from airflow_idempotent.operators.run import Assignment, attempt_of
 from airflow_idempotent.operators.words import LookSpec
 from airflow_idempotent.plan.build import Load
@@ -76,17 +77,25 @@ class ValidatePartitionOperator(PartitionOperator):
     def load_spec(self) -> LoadSpec:
         return self.spec_from_words(LookSpec)
 
+    def teller(self) -> Answers:
+        from airflow_idempotent.operators.openlineage import Validating
+
+        return Validating(self.load_spec(), self.diary.done)
+
     def step(self, spec: LoadSpec, assignment: Assignment, context: Context) -> dict[str, Any]:
         """Look at one partition; the verdict as a pointer."""
         if assignment.dry_run:
             raise AirflowSkipException(f"{spec.table} {assignment.partition}: a dry run published nothing")
         store, manifest = batch_for(spec, assignment.partition, self.batch)
+        key, batch = assignment.partition.key, manifest or _no_batch(spec, assignment.partition)
+        self.diary.note(key, manifest=batch)
         receipt = validate(
-            Load(spec, assignment.partition, manifest or _no_batch(spec, assignment.partition)),
+            Load(spec, assignment.partition, batch),
             connect=self.connections.warehouse(spec.conn_id),
             attempt=attempt_of(context, assignment.lane),
             batches=store,
         )
+        self.diary.note(key, receipt=receipt, checks=receipt.checks)
         return receipt.as_pointer()
 
     def done(self, context: Context, pointers: Sequence[Mapping[str, Any]]) -> None:

@@ -119,9 +119,7 @@ def bind_values(binds: Mapping[str, str]) -> tuple[tuple[str, Any], ...]:
 def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
     """The batch as the strategy sees it."""
     spec, by = load.spec, load.spec.partition_column
-    staging, winners = (
-        short_name(name, spec.table, load.manifest.batch_id) for name in ("idem_staging", "idem_winners")
-    )
+    staging, winners = (short_name(name, spec.table) for name in ("idem_staging", "idem_winners"))
     return Staged(
         target=target.relation,
         staging=staging,

@@ -58,6 +58,7 @@ _OPTIONS = {
     "empty partition": ("on_empty",),
     "schema change": ("on_schema_change",),
     "backfill": ("backfill",),
+    "audit": ("audit",),
 }
 
 
@@ -104,6 +105,7 @@ def _topics(spec: TableSpec) -> Iterator[tuple[str, str]]:
     yield "empty partition", EMPTY[spec.on_empty]
     yield "schema change", SCHEMA[spec.on_schema_change]
     yield "backfill", _backfill(spec)
+    yield "audit", _audit(spec)
 
 
 def _dag(spec: TableSpec) -> str:
@@ -187,6 +189,17 @@ def _target(spec: TableSpec) -> str:
         made = f"created with {len(spec.columns)} columns when it does not exist"
     waits = f"it waits {_seconds(spec.lock_timeout)} for a lock"
     return f"{spec.table} over connection {spec.conn_id}; {made}. One transaction per partition; {waits}."
+
+
+def _audit(spec: TableSpec) -> str:
+    if not spec.audit:
+        return "None. By hand: airflow-idempotent audit."
+    when = spec.audit.schedule or "when it is triggered"
+    sample = spec.audit.sample
+    many = {"all": "every published partition"}.get(str(sample), f"{sample} of the published partitions")
+    ending = "fails the task 'alarm'" if spec.audit.on_drift == "fail" else "is logged"
+    again = "; queries and functions of the source are run again" if spec.audit.requery else ""
+    return f"{spec.audit_id}, {when}: {many}, longest waiting first; what is found first {ending}{again}."
 
 
 def _backfill(spec: TableSpec) -> str:

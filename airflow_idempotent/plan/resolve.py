@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from airflow_idempotent.core.audit import Cause, is_stale
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import State
 from airflow_idempotent.errors import NoPartitionError, OutOfRangeError, RangeError
@@ -23,6 +24,7 @@ class Reprocess(StrEnum):
     MISSING = "missing"
     FAILED = "failed"
     STALE = "stale"
+    DRIFTED = "drifted"
     CHANGED = "changed"
 
 
@@ -52,10 +54,19 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the ledger says of one partition; ``spec_fingerprint`` is empty while nothing was ever published."""
+    """What the ledger says of one partition; ``spec_fingerprint`` is empty while nothing was ever published.
+
+    ``drift`` is what audits have found and nothing has healed.
+    """
 
     state: State
     spec_fingerprint: str
+    drift: tuple[Cause, ...] = ()
+
+    @property
+    def drifted(self) -> str:
+        """What a load can heal; empty when there is nothing."""
+        return ", ".join(cause.replace("_", " ") for cause in self.drift if cause.alarms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +123,8 @@ def resolve(spec: TableSpec, run: Run, known: Mapping[str, Known] | None = None)
         spec_fingerprint=meaning,
         cutoff_ts=run.cutoff_ts or run.now,
         lane=run.lane,
-        skip_unchanged=ranged and not run.force,
+        # What somebody has changed in the table is found by loading it, not by the receipt of its load.
+        skip_unchanged=ranged and not run.force and run.reprocess is not Reprocess.DRIFTED,
         force=run.force or (ranged and run.reprocess is Reprocess.STALE),
     )
 
@@ -203,7 +215,8 @@ def _chosen(
             Reprocess.CHANGED: "asked for, rewritten only where the source changed",
             Reprocess.MISSING: "" if loaded else "missing",
             Reprocess.FAILED: f"{found.state}" if found and failed else "",
-            Reprocess.STALE: "stale: the spec changed" if loaded and loaded != meaning else "",
+            Reprocess.STALE: "stale: the spec changed" if is_stale(loaded, meaning) else "",
+            Reprocess.DRIFTED: f"drifted: {found.drifted}" if found and found.drifted else "",
         }[reprocess]
         if reason:
             yield Planned(item.partition, reason)

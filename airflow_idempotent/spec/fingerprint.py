@@ -32,6 +32,7 @@ NOT_MEANING = {
     "max_active_runs",
     "late_data",
     "backfill",
+    "audit",
     "landing",
     "lock_timeout",
     "statement_timeout",

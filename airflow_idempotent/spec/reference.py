@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from airflow_idempotent.checks import ALIASES as CHECK_ALIASES
 from airflow_idempotent.checks import CHECKS, Check
+from airflow_idempotent.spec.audit import Audit
 from airflow_idempotent.spec.options import ColumnSpec, Landing, Names, PartitionBy, Reject
 from airflow_idempotent.spec.python_source import Python
 from airflow_idempotent.spec.source import CsvOptions, Files, Query
@@ -34,6 +35,7 @@ _NESTED: tuple[tuple[str, type[BaseModel]], ...] = (
     ("partition_by", PartitionBy),
     ("late_data", LateData),
     ("backfill", Backfill),
+    ("audit", Audit),
 )
 _EVERY_CHECK = {
     "severity": "`error` or `warn`",
@@ -63,6 +65,7 @@ def json_schema() -> dict[str, Any]:
     strategy = options["strategy"]
     mapping = {word: strategy.pop(word) for word in ("oneOf", "discriminator")}
     strategy["anyOf"] = [{"enum": list(STRATEGIES)}, mapping]
+    options["audit"]["anyOf"].append({"type": "string"})
     for alias, name in ALIASES.items():
         options[alias] = {**options[name], "description": f"The same as {name}."}
     first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Table spec of airflow_idempotent"}

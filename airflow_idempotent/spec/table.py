@@ -7,9 +7,10 @@ from datetime import date, datetime, time
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from airflow_idempotent.core.partition import Grain, Partition
+from airflow_idempotent.spec.audit import Audit
 from airflow_idempotent.spec.load import LoadSpec, Problem
 from airflow_idempotent.spec.source import Files, Model, Source
 from airflow_idempotent.spec.transform import NO_PLACE, Transform
@@ -22,6 +23,10 @@ PRESETS = {
     "@monthly": ("0 0 1 * *", Grain.MONTH),
     "@yearly": ("0 0 1 1 *", Grain.YEAR),
 }
+
+
+AUDIT_SUFFIX = "__audit"
+"""What the DAG of an audit is called, behind the name of the table's DAG."""
 
 
 class LateData(Model):
@@ -37,6 +42,11 @@ class Backfill(Model):
     max_active_tasks: int = Field(
         4, ge=1, description="Mapped tasks of this table that run at once, over all its runs."
     )
+
+
+def scheduled(value: Any) -> Any:
+    """An audit by its schedule alone, as the mapping it stands for."""
+    return {"schedule": value} if isinstance(value, str) else value
 
 
 class TableSpec(LoadSpec):
@@ -63,6 +73,9 @@ class TableSpec(LoadSpec):
         default_factory=LateData, description="Rows that come after their partition was loaded."
     )
     backfill: Backfill = Field(default_factory=Backfill, description="How wide a range is worked on.")
+    audit: Annotated[Audit | None, BeforeValidator(scheduled)] = Field(
+        None, description="Look for drift in a DAG of its own: a schedule, or a mapping; default: none."
+    )
 
     @field_validator("start_date", "end_date", mode="before")
     @classmethod
@@ -79,11 +92,10 @@ class TableSpec(LoadSpec):
             yield from self.source.problems(self.column_names)
         if self.quarantines and isinstance(self.source, Transform):
             yield "reject.mode", f"'quarantine' {NO_PLACE}"
-        if self.schedule and self.schedule.startswith("@") and self.schedule not in PRESETS:
-            yield (
-                "schedule",
-                f"unknown preset {self.schedule!r}: {', '.join(PRESETS)}, a cron expression or an ISO 8601 duration",
-            )
+        for option, schedule in self.schedules.items():
+            if schedule and schedule.startswith("@") and schedule not in PRESETS:
+                valid = f"{', '.join(PRESETS)}, a cron expression or an ISO 8601 duration"
+                yield option, f"unknown preset {schedule!r}: {valid}"
         if self.end and self.end <= self.begin:
             yield "end_date", "must be after start_date"
         if isinstance(self.source, Transform):
@@ -108,9 +120,19 @@ class TableSpec(LoadSpec):
         return preset[1] if preset and not given else self.partition_by.grain
 
     @property
+    def schedules(self) -> dict[str, str | None]:
+        """Every schedule of the table, by the option that says it."""
+        return {"schedule": self.schedule} | ({"audit.schedule": self.audit.schedule} if self.audit else {})
+
+    @property
     def id(self) -> str:
         """The id of the table's DAG."""
         return self.dag_id or default_dag_id(self.table)
+
+    @property
+    def audit_id(self) -> str:
+        """The id of the DAG that audits the table; empty when there is none."""
+        return f"{self.id}{AUDIT_SUFFIX}" if self.audit else ""
 
     def _local(self, value: datetime) -> datetime:
         return value if value.tzinfo else value.replace(tzinfo=ZoneInfo(self.timezone))

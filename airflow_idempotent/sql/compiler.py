@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import assert_never
 
 from sqlglot import exp
@@ -37,7 +38,7 @@ from airflow_idempotent.core.actions import (
 )
 from airflow_idempotent.core.actions.changes import ChangeAction
 from airflow_idempotent.core.columns import TableShape
-from airflow_idempotent.core.manifest import copied_as
+from airflow_idempotent.core.manifest import CsvFormat, copied_as
 from airflow_idempotent.sql import (
     attach,
     changes,
@@ -55,6 +56,7 @@ from airflow_idempotent.sql import (
     tombstones,
     transform,
 )
+from airflow_idempotent.sql.remembered import no_values, remembered
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
 
@@ -126,6 +128,7 @@ def compile_change(action: ChangeAction, target: TableShape) -> tuple[Statement,
             assert_never(action)
 
 
+@remembered(no_values)
 def create_staging(action: CreateStaging, target: TableShape) -> tuple[Statement, ...]:
     """Columns take their types from the target; numerics with a scale keep all digits until inspected."""
     columns: list[exp.Expr] = []
@@ -140,7 +143,11 @@ def create_staging(action: CreateStaging, target: TableShape) -> tuple[Statement
 
 def copy_batch(action: CopyBatch) -> Statement:
     """COPY by column names in the order of the part's header; the server skips the header and decodes."""
-    form = copied_as(action.format)
+    return _copy(action.staging, action.part.columns, copied_as(action.format))
+
+
+@lru_cache(maxsize=64)
+def _copy(staging: str, columns: tuple[str, ...], form: CsvFormat) -> Statement:
     options = {
         "FORMAT": exp.var("csv"),
         "HEADER": exp.true() if form.header else exp.false(),
@@ -150,7 +157,7 @@ def copy_batch(action: CopyBatch) -> Statement:
         "ENCODING": exp.Literal.string(form.encoding),
     }
     copy = exp.Copy(
-        this=exp.Schema(this=table(action.staging), expressions=[quoted(name) for name in action.part.columns]),
+        this=exp.Schema(this=table(staging), expressions=[quoted(name) for name in columns]),
         kind=True,
         files=[exp.var("STDIN")],
         params=[exp.CopyParameter(this=exp.var(name), expression=value) for name, value in options.items()],

@@ -112,17 +112,37 @@ ORDER BY event_id DESC LIMIT 1
     )
 
 
-def batch_that_reached(table: str, version: int, partition: str, after: int, start: Any, end: Any) -> Statement:
-    """A later batch of another partition whose rows reached into this one; bounds as its column compares them."""
+def batch_that_reached(
+    table: str, version: int, partition: str, after: int, start: Any, end: Any, moved: bool = False, began: Any = None
+) -> Statement:
+    """A batch of another partition whose rows reached into this one while, or after, event ``after`` was made.
+
+    The bounds are as the column compares them. With ``moved`` a batch that took rows out of this partition counts,
+    too: it has updated or deleted some. ``began`` is when the measure began that stands in place of the event's.
+    """
     return Statement(
         """
 SELECT batch_id FROM airflow_idempotent.events
-WHERE table_name = %(table)s AND table_version = %(version)s AND partition_key <> %(partition)s AND event_id > %(after)s
+WHERE table_name = %(table)s AND table_version = %(version)s AND partition_key <> %(partition)s
+  AND (recorded_at > coalesce(%(began)s::timestamptz, (
+        SELECT own.recorded_at - coalesce(own.seconds, 0) * interval '1 second'
+        FROM airflow_idempotent.events own WHERE own.event_id = %(after)s))
+    OR (event_id > %(after)s AND %(began)s::timestamptz IS NULL))
   AND step IN ('stage_merge', 'dedupe') AND state = 'published' AND inserted + updated + deleted > 0
-  AND (min_event_time IS NULL OR (min_event_time::timestamptz < %(end)s AND max_event_time::timestamptz >= %(start)s))
+  AND (min_event_time IS NULL OR (%(moved)s AND updated + deleted > 0)
+    OR (min_event_time::timestamptz < %(end)s AND max_event_time::timestamptz >= %(start)s))
 ORDER BY event_id DESC LIMIT 1
 """,
-        {"table": table, "version": version, "partition": partition, "after": after, "start": start, "end": end},
+        {
+            "table": table,
+            "version": version,
+            "partition": partition,
+            "after": after,
+            "start": start,
+            "end": end,
+            "moved": moved,
+            "began": began,
+        },
     )
 
 
@@ -154,6 +174,7 @@ STATUS_COLUMNS = (
     "table_name", "partition_key", "state", "batch_id", "lane", "staged_rows",
     "inserted", "updated", "deleted", "unchanged", "stale", "duplicate", "rejected",
     "row_count", "digest", "spec_fingerprint", "content_fingerprint", "seconds", "recorded_at", "attempt", "message",
+    "drift",
 )  # fmt: skip
 
 
@@ -162,6 +183,11 @@ def partition_states(table: str | None = None, start: Any = None, end: Any = Non
     return Statement(
         f"""
 SELECT {", ".join(STATUS_COLUMNS)} FROM airflow_idempotent.partitions
+LEFT JOIN LATERAL (  -- what audits have found and nothing has healed
+    SELECT array_agg(d.cause ORDER BY d.cause) AS drift FROM airflow_idempotent.open_drift d
+    WHERE (d.table_name, d.table_version, d.partition_key)
+        = (partitions.table_name, partitions.table_version, partitions.partition_key)
+) AS found ON true
 WHERE (%(table)s::text IS NULL OR table_name = %(table)s::text)
   AND (%(start)s::timestamptz IS NULL OR partition_start >= %(start)s::timestamptz)
   AND (%(end)s::timestamptz IS NULL OR partition_start < %(end)s::timestamptz)

@@ -12,6 +12,7 @@ from airflow_idempotent.core.actions import InspectBatch, MeasurePartition, Prof
 from airflow_idempotent.core.columns import BATCH_ID, Column, TableShape
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.sql.remembered import remembered
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table
 
 # Types that have min() and max().
@@ -34,6 +35,11 @@ _ORDERED = {
 }
 
 
+def _inspected(action: InspectBatch, target: TableShape) -> dict[str, Any]:
+    return bounds(action.partition, target[action.event_time]) if action.partition and action.event_time else {}
+
+
+@remembered(_inspected)
 def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
     """One scan of staging, one row: rows, bounds of version and time, rows outside, NULLs per key, numbers unfit."""
     scaled = [item for item in target.select(action.columns) if item.scale is not None]
@@ -44,10 +50,14 @@ def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
     selected += [_count_where(column(name).is_(exp.null()), f"null:{name}") for name in action.unique_key]
     selected += [_count_where(would_be_rounded(item), f"scale:{item.name}") for item in scaled]
     selected += [_count_where(does_not_fit(item), f"range:{item.name}") for item in scaled]
-    inside = bounds(action.partition, target[action.event_time]) if action.partition and action.event_time else {}
-    return statement(exp.select(*selected).from_(table(action.staging)), **inside)
+    return statement(exp.select(*selected).from_(table(action.staging)), **_inspected(action, target))
 
 
+def _measured(action: MeasurePartition, target: TableShape) -> dict[str, Any]:
+    return {} if action.column is None else bounds(action.partition, target[action.column])
+
+
+@remembered(_measured)
 def measure_partition(action: MeasurePartition, target: TableShape) -> Statement:
     """Rows and digest of one partition, or of the whole table. The digest sums a hash per row, so no order matters.
 
@@ -60,10 +70,9 @@ def measure_partition(action: MeasurePartition, target: TableShape) -> Statement
     tree = exp.select(*selected).from_(table(action.target))
     if action.buckets:
         tree = tree.group_by(exp.Literal.number(1))
-    if action.column is None:
-        return statement(tree)
-    tree = tree.where(*within(action.column))
-    return statement(tree, **bounds(action.partition, target[action.column]))
+    if action.column is not None:
+        tree = tree.where(*within(action.column))
+    return statement(tree, **_measured(action, target))
 
 
 def _content(target: TableShape) -> list[exp.Expr]:

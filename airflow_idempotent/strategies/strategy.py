@@ -52,6 +52,10 @@ class Strategy:
         """``refuses_outside``, unless its options say otherwise."""
         return self.refuses_outside
 
+    def moves(self, column: str) -> bool:
+        """Whether a row that is written again takes its ``column`` from the batch, and so lies where that says."""
+        return True
+
     @property
     def said_of_older(self) -> str:
         """``older``, unless its options say otherwise."""

@@ -20,6 +20,7 @@ PAGES = (
     "cli.md",
     "how-to/compare.md",
     "how-to/deduplicate.md",
+    "how-to/drift.md",
     "how-to/features.md",
     "how-to/prove.md",
     "how-to/swap.md",

@@ -28,6 +28,7 @@ FINDINGS = {
     "BatchDamagedError",
     "ConstraintError",
     "DependentsError",
+    "DriftError",
     "EmptySnapshotError",
     "EventTimeMissingError",
     "ExtraMissingError",

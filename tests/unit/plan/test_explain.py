@@ -113,7 +113,7 @@ def test_every_topic_is_one_paragraph_about_this_spec() -> None:
     explanation = explain(orders(columns=COLUMNS, description="Orders."))
 
     assert (explanation.table, explanation.fingerprint) == ("analytics.orders", fingerprint(orders(columns=COLUMNS)))
-    assert len({topic.name for topic in explanation.topics}) == len(explanation.topics) == 18
+    assert len({topic.name for topic in explanation.topics}) == len(explanation.topics) == 19
     assert all(topic.text and len(topic.text.splitlines()) == 1 for topic in explanation.topics)
 
 

@@ -100,6 +100,10 @@ TABLE = [
     ("late_data.lookback", 2, SAME),
     ("backfill.partitions_per_task", 2, SAME),
     ("backfill.max_active_tasks", 2, SAME),
+    ("audit.schedule", "@daily", SAME),
+    ("audit.sample", 50, SAME),
+    ("audit.on_drift", "warn", SAME),
+    ("audit.requery", True, SAME),
 ]
 
 
