@@ -114,6 +114,11 @@ laws: $(READY) ## The four laws on 2,000 histories of each strategy, other ones 
 	AIRFLOW_IDEMPOTENT_LAW_EXAMPLES=2000 $(BIN)/python -m pytest tests/laws/test_strategies.py --hypothesis-profile=thorough \
 		--numprocesses 2 --dist worksteal --timeout=0 $(ARGS)
 
+.PHONY: late-data
+late-data: $(READY) ## 10,000 seeded schedules of late data: no row lost, none there twice; minutes
+	AIRFLOW_IDEMPOTENT_LATE_SCHEDULES=10000 $(BIN)/python -m pytest tests/laws/test_late_data.py tests/laws/test_watermark.py \
+		--hypothesis-profile=thorough --numprocesses 2 --dist worksteal --timeout=0 $(ARGS)
+
 .PHONY: lint
 lint: $(READY) ## Style, types and import contracts
 	$(BIN)/ruff check .

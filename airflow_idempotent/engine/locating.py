@@ -67,7 +67,8 @@ def locate(
     action = MeasurePartition(spec.relation, spec.partition_column, load.partition, recorded.count, recorded.key)
     found = recorded.differences(buckets_now(session, action, hashed))
     message = _told(found, recorded)
-    if batches is None or load.manifest.batch_id != published.batch_id or spec.strategy.kind not in _AS_THEY_ARE:
+    is_of_batch = load.manifest.batch_id == published.batch_id and spec.unique_key == recorded.key
+    if batches is None or not is_of_batch or spec.strategy.kind not in _AS_THEY_ARE:
         return Located(message)
     session.execute(Statement("SAVEPOINT idem_locate"))
     try:

@@ -65,13 +65,13 @@ def run_step(
         receipt = ledger.record(
             step,
             effects=work.effects,
-            measure=work.measure,
+            measure=work.measured(),
             checks=work.checks,
             message="; ".join(step.notes),
             seconds=seconds,
         )
-        keep(work, receipt.event_id or 0)
         remember_columns(step.target, receipt, session)
+        keep(work, receipt.event_id or 0)
         if dry_run:
             receipt = replace(receipt, dry_run=True, event_id=None)
             raise Rollback

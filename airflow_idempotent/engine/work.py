@@ -66,3 +66,10 @@ class Work:
         """Add what an action did; ``beyond`` rows of it are of the table alone, and none of the batch."""
         self.effects += effects
         self.measure = replace(self.measure, beyond_batch=self.measure.beyond_batch + beyond)
+
+    def measured(self) -> Measure:
+        """What the ledger writes down: of a partition that is read again, whatever was written came late."""
+        if not self.step.looks_back:
+            return self.measure
+        written = self.effects.inserted + self.effects.updated
+        return replace(self.measure, late_rows=self.measure.late_rows + written)

@@ -19,6 +19,7 @@ from airflow_idempotent.errors.database import (
 from airflow_idempotent.errors.landing import (
     BadFileError,
     BatchDamagedError,
+    CursorError,
     ExtraMissingError,
     FileChangingError,
     ManifestError,
@@ -55,7 +56,7 @@ from airflow_idempotent.errors.rows import (
     TieError,
     TooManyRejectedError,
 )
-from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
+from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError, WatermarkError
 from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFailedError, TransformError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
 from airflow_idempotent.errors.streams import UnknownOpError, UnknownValueError
@@ -75,6 +76,7 @@ __all__ = [
     "BatchDamagedError",
     "ConnectionLostError",
     "ConstraintError",
+    "CursorError",
     "DatabaseError",
     "DependentsError",
     "DriftError",
@@ -126,5 +128,6 @@ __all__ = [
     "UnknownValueError",
     "UnreachableError",
     "UsageError",
+    "WatermarkError",
     "facts",
 ]

@@ -35,8 +35,19 @@ _ORDERED = {
 }
 
 
+_LATE = ("late_since", "late_before")
+
+
 def _inspected(action: InspectBatch, target: TableShape) -> dict[str, Any]:
-    return bounds(action.partition, target[action.event_time]) if action.partition and action.event_time else {}
+    if not action.event_time:
+        return {}
+    event_time = target[action.event_time]
+    binds: dict[str, Any] = bounds(action.partition, event_time) if action.partition else {}
+    if action.late_since:
+        pairs = zip(_LATE, action.late_since, strict=True)
+        binds |= {name: item.bounds(event_time.data_type)[0] for name, item in pairs}
+        binds |= {"new_since": action.new_since[1]} if action.new_since else {}
+    return binds
 
 
 @remembered(_inspected)
@@ -50,6 +61,8 @@ def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
     selected += [_count_where(column(name).is_(exp.null()), f"null:{name}") for name in action.unique_key]
     selected += [_count_where(would_be_rounded(item), f"scale:{item.name}") for item in scaled]
     selected += [_count_where(does_not_fit(item), f"range:{item.name}") for item in scaled]
+    if action.late_since and action.event_time:
+        selected += [_count_where(_before(action, action.event_time, name), name) for name in _LATE]
     return statement(exp.select(*selected).from_(table(action.staging)), **_inspected(action, target))
 
 
@@ -124,6 +137,13 @@ def _bounds(label: str, name: str, columns: tuple[str, ...], target: TableShape)
         exp.alias_(exp.cast(aggregate(this=column(name)), data_type("text")), f"{side}_{label}")
         for side, aggregate in (("min", exp.Min), ("max", exp.Max))
     ]
+
+
+def _before(action: InspectBatch, name: str, bind: str) -> exp.Expr:
+    before = exp.LT(this=column(name), expression=exp.Placeholder(this=bind))
+    if not action.new_since:
+        return before
+    return exp.and_(before, exp.GTE(this=column(action.new_since[0]), expression=exp.Placeholder(this="new_since")))
 
 
 def _outside(action: InspectBatch) -> exp.Expr:

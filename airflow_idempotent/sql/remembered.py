@@ -55,6 +55,10 @@ def _nameless(action: Any) -> Any:
         some["partition"] = _SOME_PARTITION
     if within := getattr(action, "within", None):
         some["within"] = (within[0], _SOME_PARTITION)
+    if getattr(action, "late_since", None):
+        some["late_since"] = (_SOME_PARTITION, _SOME_PARTITION)
+    if new_since := getattr(action, "new_since", None):
+        some["new_since"] = (new_since[0], _SOME_PARTITION.start)
     if getattr(action, "batch_id", ""):
         some["batch_id"] = _SOME_BATCH
     return replace(action, **some) if some else action

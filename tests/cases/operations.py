@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tests.cases import concurrency, factory, landings, loads, operating
+from tests.cases import concurrency, factory, incremental, landings, loads, operating
 from tests.cases.case import Step
 from tests.cases.faults import fault_of
 from tests.cases.words import lacking_check_words, lacking_load_words, lacking_partition
@@ -112,6 +112,7 @@ OPERATIONS: dict[str, Operation] = {
     "edit_spec": Operation(operating.edit_spec, {"op", "to"}, works=False, again=False),
     "clear_and_rerun": Operation(operating.clear_and_rerun, COMMON, again=False),
     "finish_run": Operation(operating.finish_run, {"op", "note"}, again=False),
+    "incremental_run": Operation(incremental.incremental_run, COMMON | incremental.WORDS),
     "run_task": Operation(operating.run_task, {"op", "note", "task", "xcom"}),
 }
 
@@ -121,7 +122,6 @@ LATER = {
     "for_days": "swap: issue 5",
     "loop_reader": "swap: issue 5",
     "rollback": "swap: issue 5",
-    "incremental_run": "watermarks of incremental queries: issue 4",
 }
 """Operations that come with later issues."""
 

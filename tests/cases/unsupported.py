@@ -11,10 +11,6 @@ NOT_YET: dict[str, str] = {
     "S08": "swap: issue 5",
     "S09": "swap: issue 5",
     "S10": "swap: issue 5",
-    "W01": "watermarks of incremental queries: issue 4",
-    "W02": "watermarks of incremental queries: issue 4",
-    "W03": "watermarks of incremental queries: issue 4",
-    "W04": "watermarks of incremental queries: issue 4",
 }
 """Not run at all."""
 

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlglot import exp
 
+from airflow_idempotent.checks.expression import as_number
 from airflow_idempotent.core.step import Attempt
 from airflow_idempotent.core.verdict import CheckResult
 from airflow_idempotent.errors import GateClosedError
 from airflow_idempotent.spec.load import LoadSpec
+from airflow_idempotent.sql.statement import statement
 from tests.loading import DAY, Warehouse
 from tests.postgres_fixtures import Connect
 
@@ -174,6 +177,32 @@ def test_a_total_of_nothing_is_null_and_not_zero(warehouse: Warehouse) -> None:
     assert said(loaded(warehouse, wanted, text((1, 0, "de", 2)), revision=2)) == (
         "failed: 0 here, NULL in public.other"
     )
+
+
+def test_an_aggregate_means_what_was_written(warehouse: Warehouse) -> None:
+    """It is read as a tree and written out again, which must not make another number of it."""
+    warehouse.sql("INSERT INTO orders SELECT g, '2025-05-01', g * 1.5, 'x' || g % 3, g FROM generate_series(1, 9) AS g")
+    expressions = (
+        "sum(ver) / count(*)",
+        "SUM(ver)::float / 2",
+        "sum(amount) FILTER (WHERE country <> 'x1' AND ver % 2 = 1)",
+        "percentile_cont(0.25) WITHIN GROUP (ORDER BY amount DESC)",
+        "stddev_pop(amount) - variance(ver)",
+        "count(DISTINCT (country, ver % 2))",
+        "extract(epoch FROM max(d) - min(d) + interval '1 day')",
+        "bool_or(ver > 8)::int - bool_and(ver > 8)::int",
+        "max(length(country)) ^ 2",
+        "-sum(ver) % 7",
+        "sum(CASE country WHEN 'x0' THEN 1 ELSE 0 END)",
+        "round(avg(amount), 1) * 10",
+        "corr(amount, ver)",
+        "sum(coalesce(nullif(ver, 3), 100))",
+        "mode() WITHIN GROUP (ORDER BY country = 'x2')::int",
+    )
+    for text in expressions:
+        made = statement(exp.select(as_number(text)).from_("orders")).sql
+
+        assert warehouse.sql(made) == warehouse.sql(f"SELECT ({text})::numeric FROM orders"), text
 
 
 # --- diff -------------------------------------------------------------------------------------------------------------

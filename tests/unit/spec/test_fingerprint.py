@@ -33,7 +33,10 @@ TRANSFORM = FILES | {
         "sql": "SELECT order_id, order_date, amount, updated_at FROM o WHERE t >= :start",
     }
 }
-QUERY = FILES | {"source": {"kind": "query", "sql": "SELECT * FROM o WHERE t >= :start", "conn_id": "shop"}}
+QUERY = FILES | {
+    "source": {"kind": "query", "sql": "SELECT * FROM o", "conn_id": "shop", "cursor": "updated_at"},
+    "late_data": {"watermark_lag": "15m"},
+}
 SAME, DIFFERENT, NO_OTHER = "same", "different", "there is no other value"
 
 # Every option of a spec, another value for it, and whether rows that are there may have become wrong by the change.
@@ -80,6 +83,9 @@ TABLE = [
     ("source.query.kind", NO_OTHER, NO_OTHER),
     ("source.query.sql", "SELECT * FROM o WHERE t > :start", DIFFERENT),
     ("source.query.conn_id", "other", DIFFERENT),
+    ("source.query.cursor", "order_date", DIFFERENT),
+    ("source.query.on_cursor_null", "include", DIFFERENT),
+    ("source.query.on_cursor_future", "exclude", DIFFERENT),
     ("source.python.kind", NO_OTHER, NO_OTHER),
     ("source.python.callable", "feeds.orders:all_rows", DIFFERENT),
     ("source.python.kwargs", {"region": "us"}, DIFFERENT),
@@ -98,6 +104,8 @@ TABLE = [
     ("retry_delay", 1, SAME),
     ("max_active_runs", 2, SAME),
     ("late_data.lookback", 2, SAME),
+    ("late_data.cutoff", "6h", SAME),
+    ("late_data.watermark_lag", "30m", SAME),
     ("backfill.partitions_per_task", 2, SAME),
     ("backfill.max_active_tasks", 2, SAME),
     ("audit.schedule", "@daily", SAME),
