@@ -35,7 +35,7 @@ LONGEST_VALUE = 200
 
 
 def evaluate(session: Session, checks: Sequence[Check], place: Place, facts: Facts) -> tuple[CheckResult, ...]:
-    """Every check's verdict on the rows: two shared scans while keys are unique, then queries that checks have of their own.
+    """Every check's verdict on the rows: two shared scans while keys are unique, then queries of their own.
 
     Nothing can be written by any of them. Over no rows only their number can be judged. A check that fails has its
     rows looked up, too.
