@@ -196,6 +196,20 @@ def _reconcile(parser: ArgumentParser) -> None:
     )
 
 
+def _watermark(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        choices=("show", "set", "recompute"),
+        help="show: how far tables are, what keeps them, who changed it. set: read from an instant on. "
+        "recompute: let the ledger's events alone say it again.",
+    )
+    parser.add_argument("table", metavar="TABLE", nargs="?", help="The table, schema.table; show lists all without.")
+    parser.add_argument("instant", metavar="INSTANT", nargs="?", help="Where to set it; without an offset in UTC.")
+    parser.add_argument("--reason", metavar="TEXT", help="Why; required by set and recompute, kept in the ledger.")
+    parser.add_argument("--by", metavar="NAME", help="Who; default: the user of this machine.")
+    _dsn(parser)
+
+
 def _swap(parser: ArgumentParser) -> None:
     parser.add_argument("table", metavar="TABLE", help="The live table, schema.table.")
     which = parser.add_mutually_exclusive_group()
@@ -259,6 +273,7 @@ COMMANDS = {
         Command("status", "Show what the ledger says of each partition.", _status),
         Command("audit", "Find what is no longer as it was published: source, table, columns, spec.", _audit),
         Command("reconcile", "Repair the ledger, never the data: show the repairs, or make them.", _reconcile),
+        Command("watermark", "Show, set or recompute from where incremental queries read.", _watermark),
         Command("dedupe", "Remove the duplicates that are in a table already.", _dedupe),
         Command("swap", "Make a shadow the live table; the old one is kept.", _swap),
         Command("rollback", "Make the version that was live before live again.", _rollback),

@@ -23,9 +23,7 @@ from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import Attempt, Measure, Timeouts
 from airflow_idempotent.engine.attempts import Connect, attempt_at
-from airflow_idempotent.engine.findings import open_findings, write_down
-from airflow_idempotent.engine.ledger import Ledger
-from airflow_idempotent.engine.measuring import (
+from airflow_idempotent.engine.baseline import (
     Baseline,
     baseline_of,
     changed_since,
@@ -36,6 +34,8 @@ from airflow_idempotent.engine.measuring import (
     measured,
     swapped_since,
 )
+from airflow_idempotent.engine.findings import open_findings, write_down
+from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec

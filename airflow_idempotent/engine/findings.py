@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_idempotent.core.audit import WHOLE_TABLE, Cause, Finding, Look
 from airflow_idempotent.core.locks import lock_key
-from airflow_idempotent.engine.measuring import as_text
+from airflow_idempotent.engine.baseline import as_text
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.sql import audit as sql
 from airflow_idempotent.sql.ledger import LOCK

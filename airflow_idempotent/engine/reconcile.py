@@ -14,10 +14,10 @@ from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import Attempt, State, Timeouts
 from airflow_idempotent.engine.attempts import Connect, TargetChanged, attempt_at
 from airflow_idempotent.engine.audit import Asked, Auditor, due_partitions
+from airflow_idempotent.engine.baseline import as_text, columns_of, measured
 from airflow_idempotent.engine.batches import PartOpener
 from airflow_idempotent.engine.findings import write_down
 from airflow_idempotent.engine.ledger import Ledger
-from airflow_idempotent.engine.measuring import as_text, columns_of, measured
 from airflow_idempotent.engine.runner import RowsWouldChange, run_step
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.stage_merge import current_step

@@ -8,9 +8,10 @@ from dataclasses import replace
 from airflow_idempotent.core.step import Receipt, Step
 from airflow_idempotent.engine.apply import apply, is_there
 from airflow_idempotent.engine.attempts import TargetChanged
+from airflow_idempotent.engine.baseline import remember_columns
 from airflow_idempotent.engine.batches import PartOpener
 from airflow_idempotent.engine.ledger import Ledger
-from airflow_idempotent.engine.measuring import remember_columns
+from airflow_idempotent.engine.measuring import keep
 from airflow_idempotent.engine.session import Rollback, Session
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import OtherSpecError
@@ -64,12 +65,13 @@ def run_step(
         receipt = ledger.record(
             step,
             effects=work.effects,
-            measure=work.measure,
+            measure=work.measured(),
             checks=work.checks,
             message="; ".join(step.notes),
             seconds=seconds,
         )
         remember_columns(step.target, receipt, session)
+        keep(work, receipt.event_id or 0)
         if dry_run:
             receipt = replace(receipt, dry_run=True, event_id=None)
             raise Rollback

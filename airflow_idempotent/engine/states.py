@@ -15,6 +15,7 @@ from airflow_idempotent.engine.refusals import is_driver_error, refusal
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.plan.resolve import Known
 from airflow_idempotent.sql import ledger as sql
+from airflow_idempotent.sql import watermarks as marks
 from airflow_idempotent.sql.audit import open_drift as open_findings
 from airflow_idempotent.sql.ledger_schema import SCHEMA_VERSION
 from airflow_idempotent.sql.statement import Statement
@@ -51,9 +52,30 @@ def open_drift(connect: Connect, table: str | None = None) -> tuple[Finding, ...
 
 
 def watermarks(connect: Connect) -> list[dict[str, Any]]:
-    """Per table the greatest version published by scheduled runs."""
-    rows = _read(connect, sql.WATERMARKS)
-    return [dict(zip(("table_name", "watermark", "loaded_until", "recorded_at"), row, strict=True)) for row in rows]
+    """Per table how far scheduled runs have published, without a gap; keys are ``WATERMARK_COLUMNS``."""
+    rows = _read(connect, marks.WATERMARKS)
+    return [dict(zip(marks.WATERMARK_COLUMNS, row, strict=True)) for row in rows]
+
+
+def gaps(connect: Connect) -> list[dict[str, Any]]:
+    """Scheduled partitions that keep watermarks from moving, oldest first; keys are ``GAP_COLUMNS``."""
+    return [dict(zip(marks.GAP_COLUMNS, row, strict=True)) for row in _read(connect, marks.GAPS)]
+
+
+def late_rows(connect: Connect) -> list[dict[str, Any]]:
+    """Partitions whose newest load had rows that were late, or of no time or the future; keys are ``LATE_COLUMNS``."""
+    return [dict(zip(marks.LATE_COLUMNS, row, strict=True)) for row in _read(connect, marks.LATE)]
+
+
+def watermark_changes(connect: Connect) -> list[dict[str, Any]]:
+    """What people have changed about watermarks, newest first; keys are ``CHANGE_COLUMNS``."""
+    return [dict(zip(marks.CHANGE_COLUMNS, row, strict=True)) for row in _read(connect, marks.CHANGES)]
+
+
+def watermark_of(connect: Connect, table: str, cursor: str) -> datetime | None:
+    """The watermark of an incremental query; None when nothing was published by that cursor yet."""
+    rows = _read(connect, marks.watermark_of(table), table)
+    return next((watermark for name, watermark in rows if name == cursor), None)
 
 
 def _read(connect: Connect, statement: Statement, table: str | None = None) -> list[tuple[Any, ...]]:

@@ -19,6 +19,7 @@ from airflow_idempotent.errors.database import (
 from airflow_idempotent.errors.landing import (
     BadFileError,
     BatchDamagedError,
+    CursorError,
     ExtraMissingError,
     FileChangingError,
     ManifestError,
@@ -28,6 +29,7 @@ from airflow_idempotent.errors.landing import (
     SourceUnavailableError,
 )
 from airflow_idempotent.errors.loading import (
+    CheckQueryError,
     ConstraintError,
     GateClosedError,
     SchemaDriftError,
@@ -55,7 +57,7 @@ from airflow_idempotent.errors.rows import (
     TieError,
     TooManyRejectedError,
 )
-from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
+from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError, WatermarkError
 from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFailedError, TransformError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
 from airflow_idempotent.errors.streams import UnknownOpError, UnknownValueError
@@ -73,8 +75,10 @@ __all__ = [
     "BadFileError",
     "BadRowError",
     "BatchDamagedError",
+    "CheckQueryError",
     "ConnectionLostError",
     "ConstraintError",
+    "CursorError",
     "DatabaseError",
     "DependentsError",
     "DriftError",
@@ -126,5 +130,6 @@ __all__ = [
     "UnknownValueError",
     "UnreachableError",
     "UsageError",
+    "WatermarkError",
     "facts",
 ]

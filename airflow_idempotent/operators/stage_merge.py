@@ -121,7 +121,7 @@ class StageMergeOperator(PartitionOperator):
         self.diary.note(key, manifest=manifest, address=store.address(manifest))
         force = self.force or assignment.force
         receipt = stage_merge(
-            Load(spec, assignment.partition, manifest, skip_unchanged=assignment.skip_unchanged, force=force),
+            Load(spec, assignment.partition, manifest, assignment.skip_unchanged, force, assignment.looks_back),
             connect=self.connections.warehouse(spec.conn_id),
             batches=store,
             attempt=attempt_of(context, assignment.lane),

@@ -153,7 +153,8 @@ def _source(spec: TableSpec) -> str:
         reads = _listed([str(table) for table in source.tables]) or "no table"
         binds = _listed([f":{name}" for name in source.binds]) or "none"
         return f"SQL inside the warehouse. Reads: {reads}. Binds: {binds}. {one_line(source.sql)}"
-    return f"A query over connection {source.conn_id}: {' '.join(source.sql.split())}"
+    cursor = f", incremental by {source.cursor}" if source.cursor else ""
+    return f"A query over connection {source.conn_id}{cursor}: {' '.join(source.sql.split())}"
 
 
 def _format(source: Files) -> str:

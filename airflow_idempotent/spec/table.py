@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
@@ -11,8 +11,9 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from airflow_idempotent.core.partition import Grain, Partition
 from airflow_idempotent.spec.audit import Audit
+from airflow_idempotent.spec.durations import Duration
 from airflow_idempotent.spec.load import LoadSpec, Problem
-from airflow_idempotent.spec.source import Files, Model, Source
+from airflow_idempotent.spec.source import Files, Model, Query, Source
 from airflow_idempotent.spec.transform import NO_PLACE, Transform
 from airflow_idempotent.spec.words import meant
 
@@ -24,6 +25,9 @@ PRESETS = {
     "@yearly": ("0 0 1 1 *", Grain.YEAR),
 }
 
+OVERLAPPING = ("merge", "insert_only", "cdc", "scd2")
+"""Strategies under which a row may come again with the batch of another partition."""
+
 
 AUDIT_SUFFIX = "__audit"
 """What the DAG of an audit is called, behind the name of the table's DAG."""
@@ -32,7 +36,29 @@ AUDIT_SUFFIX = "__audit"
 class LateData(Model):
     """Rows that arrive after their partition was loaded."""
 
-    lookback: int = Field(0, ge=0, le=366, description="Earlier partitions that each scheduled run reads again.")
+    lookback: int = Field(
+        0,
+        ge=0,
+        le=366,
+        description="Earlier partitions that each scheduled run reads again; only those that changed are rewritten.",
+    )
+    cutoff: Duration | None = Field(
+        None,
+        description="How long after its interval a scheduled or backfill run takes input: :cutoff_ts is the end of the "
+        "interval plus this, e.g. 6h, and never later than the planning of the run, which is the default.",
+    )
+    watermark_lag: Duration | None = Field(
+        None,
+        description="How far below the watermark an incremental query reads again, e.g. 15m: for sources whose rows "
+        "may be committed with an older cursor than others had before.",
+    )
+
+    @field_validator("cutoff", "watermark_lag")
+    @classmethod
+    def _not_before(cls, value: timedelta | None) -> timedelta | None:
+        if value is not None and value < timedelta(0):
+            raise ValueError("cannot be negative")
+        return value
 
 
 class Backfill(Model):
@@ -90,6 +116,8 @@ class TableSpec(LoadSpec):
         yield from super().problems()
         if isinstance(self.source, Files):
             yield from self.source.problems(self.column_names)
+        if isinstance(self.source, Query):
+            yield from self._incremental(self.source)
         if self.quarantines and isinstance(self.source, Transform):
             yield "reject.mode", f"'quarantine' {NO_PLACE}"
         for option, schedule in self.schedules.items():
@@ -102,6 +130,35 @@ class TableSpec(LoadSpec):
             for name in dict.fromkeys([*self.unique_key, *self.version, *self.column_names]):
                 if name not in self.source.columns:
                     yield "source.sql", f"column {name!r} is not selected{meant(name, self.source.columns)}"
+
+    def _incremental(self, source: Query) -> Iterator[Problem]:
+        """What an incremental query asks of the rest: batches overlap, so that rows must know which is newer."""
+        if not source.cursor:
+            if self.late_data.watermark_lag is not None:
+                yield "late_data.watermark_lag", "means nothing without source.cursor: what orders the source's rows?"
+            return
+        if self.strategy.kind not in OVERLAPPING or self.strategy.stays_inside:
+            yield (
+                "source.cursor",
+                f"strategy {self.strategy.kind!r} cannot take batches that overlap: use {', '.join(OVERLAPPING)}",
+            )
+        if not self.version:
+            yield "version", "required by source.cursor: batches overlap, which row of a key is newer?"
+        if self.column_names and source.cursor not in self.column_names:
+            yield (
+                "source.cursor",
+                f"column {source.cursor!r} is not in 'columns'{meant(source.cursor, self.column_names)}",
+            )
+
+    def lookback_start(self, partition: Partition) -> Partition:
+        """The earliest partition that the scheduled run of this one reads again; itself without a lookback."""
+        for _ in range(self.late_data.lookback):
+            partition = self.partition_before(partition)
+        return partition
+
+    def partition_before(self, partition: Partition) -> Partition:
+        """The partition that ends where this one begins."""
+        return self.grain.partition(partition.start - (partition.end - partition.start) / 2, self.timezone)
 
     @property
     def begin(self) -> datetime:

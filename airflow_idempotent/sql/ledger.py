@@ -12,7 +12,8 @@ EVENT_COLUMNS = (
     "spec_fingerprint", "content_fingerprint", "staged_rows",
     "inserted", "updated", "deleted", "unchanged", "stale", "duplicate", "rejected",
     "row_count", "digest", "min_version", "max_version", "min_event_time", "max_event_time", "cutoff_ts",
-    "beyond_batch", "lane", "attempt", "message", "seconds", "previous_hash", "hash",
+    "beyond_batch", "cursor_name", "read_from", "watermark", "null_cursor_rows", "future_rows", "late_rows",
+    "too_late_rows", "consecutive_since", "lane", "attempt", "message", "seconds", "previous_hash", "hash",
 )  # fmt: skip
 
 LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%(key)s)"
@@ -83,7 +84,7 @@ RECEIPT_COLUMNS = (
     "event_id", "batch_id", "state", "recorded_at", "staged_rows",
     "inserted", "updated", "deleted", "unchanged", "stale", "duplicate", "rejected",
     "min_version", "max_version", "min_event_time", "max_event_time", "row_count", "digest", "beyond_batch",
-    "content_fingerprint",
+    "late_rows", "too_late_rows", "content_fingerprint",
 )  # fmt: skip
 
 
@@ -156,8 +157,19 @@ def record_event(values: Mapping[str, Any]) -> Statement:
 
 RECORD_CHECK = """
 INSERT INTO airflow_idempotent.check_results
-    (event_id, check_name, severity, verdict, observed, rows, message, samples, query)
-VALUES (%(event_id)s, %(check)s, %(severity)s, %(verdict)s, %(observed)s, %(rows)s, %(message)s, %(samples)s, %(query)s)
+    (event_id, check_name, severity, verdict, observed, rows, message, samples, query, expected)
+VALUES (%(event_id)s, %(check)s, %(severity)s, %(verdict)s, %(observed)s, %(rows)s, %(message)s, %(samples)s, %(query)s,
+        %(expected)s)
+"""
+
+RECORD_FAILURES = """
+INSERT INTO airflow_idempotent.check_failures
+    (event_id, table_name, table_version, partition_key, batch_id, check_name, number, content)
+SELECT e.event_id, e.table_name, e.table_version, e.partition_key, e.batch_id, %(check)s::text, found.number, found.row
+FROM airflow_idempotent.events AS e,
+     unnest(%(failures)s::jsonb[]) WITH ORDINALITY AS found (row, number)
+WHERE e.event_id = %(event_id)s
+ON CONFLICT DO NOTHING  -- the same check twice, by another severity
 """
 
 STATUS_COLUMNS = (
@@ -185,8 +197,3 @@ ORDER BY table_name, partition_start
 """,
         {"table": table, "start": start, "end": end},
     )
-
-
-WATERMARKS = Statement(
-    "SELECT table_name, watermark, loaded_until, recorded_at FROM airflow_idempotent.watermarks ORDER BY 1"
-)

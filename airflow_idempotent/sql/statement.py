@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
 
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.sql.dialects.postgres import OnCommitDrop, Warehouse
+
+_MISREAD = re.compile(r"bit varying|interval.*\(", re.IGNORECASE)
+"""Types that sqlglot takes for others: a bit, an interval of all digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,10 @@ class Statement:
 
     def __str__(self) -> str:
         return self.sql
+
+    def bound(self, values: Mapping[str, Any]) -> Statement:
+        """With these values in the place of those of the same names."""
+        return replace(self, binds={name: values.get(name, value) for name, value in self.binds.items()})
 
     @property
     def pretty(self) -> str:
@@ -69,7 +77,7 @@ def column(name: str, of: str | None = None) -> exp.Column:
 
 def data_type(text: str) -> exp.DataType:
     """A type by its name, unknown ones as they are."""
-    if text.lower().startswith("bit varying"):  # sqlglot takes it for a bit
+    if _MISREAD.match(text):
         return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=text)
     return exp.DataType.build(text, dialect=Warehouse, udt=True)
 

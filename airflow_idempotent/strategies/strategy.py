@@ -120,6 +120,10 @@ class Strategy:
         """The table of rows that checks look at, once prepared."""
         return staged.source
 
+    def winners_key(self, staged: Staged) -> tuple[str, ...]:
+        """The columns that no two of those rows share; empty when nobody has seen to it."""
+        return staged.unique_key if staged.deduplicated else ()
+
     def write(self, staged: Staged) -> tuple[Action, ...]:
         """Behind the gate: the actions that change the target."""
         raise NotImplementedError

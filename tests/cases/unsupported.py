@@ -11,17 +11,10 @@ NOT_YET: dict[str, str] = {
     "S08": "swap: issue 5",
     "S09": "swap: issue 5",
     "S10": "swap: issue 5",
-    "W01": "watermarks of incremental queries: issue 4",
-    "W02": "watermarks of incremental queries: issue 4",
-    "W03": "watermarks of incremental queries: issue 4",
-    "W04": "watermarks of incremental queries: issue 4",
-    "V06": "validate: now; check fresh: issue 4",
 }
 """Not run at all."""
 
 LEFT_OUT: dict[str, str] = {
     "I02": "swap: issue 5",
-    "T04": "check max: issue 4",
-    "V01": "check min, sum, fresh: issue 4",
 }
 """Run without these steps or checks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -28,7 +29,7 @@ def by_days(kind: Kind) -> Kind:
     if "d" not in kind.columns or "partition_by" in kind.words:
         return kind
     layouts = {
-        layout: body.replace("d text", "d date") for layout, body in kind.layouts.items() if "BY LIST" not in body
+        layout: re.sub(r"\bd text", "d date", body) for layout, body in kind.layouts.items() if "BY LIST" not in body
     }
 
     def rows(partition: str) -> st.SearchStrategy[Row]:
