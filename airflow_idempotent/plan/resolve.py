@@ -17,6 +17,8 @@ from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.spec.table import TableSpec
 
+LOOKBACK = "lookback: late data, rewritten only if its source changed"
+
 
 class Reprocess(StrEnum):
     """Which partitions of a range are worked on, by what the ledger says of them."""
@@ -217,8 +219,7 @@ def _parsed(spec: LoadSpec, key: str) -> Partition:
 def _lookback(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> Iterator[Planned]:
     """Earlier partitions that a scheduled run reads again, oldest first; an incremental query reaches back instead."""
     if run.run_type == "scheduled" and asked and not is_incremental(spec):
-        reason = "lookback: late data, rewritten only if its source changed"
-        yield from (Planned(item, reason, looks_back=True) for item in looked_back_at(spec, asked[0].partition))
+        yield from (Planned(item, LOOKBACK, looks_back=True) for item in looked_back_at(spec, asked[0].partition))
 
 
 def _incremental(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> tuple[Planned, ...]:
@@ -229,7 +230,7 @@ def _incremental(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> tuple
     low = read_from(spec, first.partition, mark)
     known = f"watermark {mark.isoformat()}" if mark else "no watermark yet"
     reason = f"{first.reason}; {known}, read from {low.isoformat()} on"
-    return (replace(first, reason=reason, low=low, known_until=mark), *asked[1:])
+    return replace(first, reason=reason, low=low, known_until=mark), *asked[1:]
 
 
 def _chosen(
