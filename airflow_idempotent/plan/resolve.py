@@ -120,8 +120,7 @@ class Plan:
             "reason": item.reason,
             "skip_unchanged": self.skip_unchanged or item.looks_back,
             **({"looks_back": True} if item.looks_back else {}),
-            **({"low": item.low.isoformat()} if item.low else {}),
-            **({"known_until": item.known_until.isoformat()} if item.known_until else {}),
+            **{name: at.isoformat() for name in ("low", "known_until") if (at := getattr(item, name))},
         }
 
 
@@ -133,8 +132,7 @@ def resolve(spec: TableSpec, run: Run, known: Mapping[str, Known] | None = None)
         RangeError: from_date and to_date are not a range.
         OutOfRangeError: partitions outside ``[start_date, end_date)`` of the table were asked for.
     """
-    meaning = fingerprint(spec)
-    wanted = tuple(asked(spec, run))
+    meaning, wanted = fingerprint(spec), tuple(asked(spec, run))
     if outside := tuple(item.partition.key for item in wanted if not spec.holds(item.partition)):
         end = spec.end.isoformat() if spec.end else ""
         raise OutOfRangeError(table=spec.table, partitions=outside, start_date=spec.begin.isoformat(), end_date=end)
