@@ -31,8 +31,8 @@ def run(args: Namespace, out: Output) -> int:
     if not states:
         out.say(f"The ledger has no partition{f' of {table}' if table else ''}.")
     for name in dict.fromkeys(state["table_name"] for state in states):
-        of_table = ([row for row in rows if row["table_name"] == name] for rows in (states, marks, holes, late))
-        out.say(*_table_text(name, *of_table, drift=[item for item in drift if item.table == name]), "")
+        of_table = [[row for row in rows if row["table_name"] == name] for rows in (states, marks, holes, late)]
+        out.say(*_table_text(name, [item for item in drift if item.table == name], *of_table), "")
     return DONE
 
 
@@ -48,7 +48,7 @@ def _plain(item: Finding) -> dict[str, Any]:
     return facts | {"cause": str(item.cause), "found_at": item.since}
 
 
-def _table_text(name: str, states: Rows, marks: Rows, holes: Rows, late: Rows, *, drift: list[Finding]) -> list[str]:
+def _table_text(name: str, drift: list[Finding], states: Rows, marks: Rows, holes: Rows, late: Rows) -> list[str]:
     header = ("partition", "state", "batch", "rows", *EFFECTS, "recorded at")
     rows = [
         (

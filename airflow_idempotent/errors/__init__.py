@@ -29,6 +29,7 @@ from airflow_idempotent.errors.landing import (
     SourceUnavailableError,
 )
 from airflow_idempotent.errors.loading import (
+    CheckQueryError,
     ConstraintError,
     GateClosedError,
     SchemaDriftError,
@@ -74,6 +75,7 @@ __all__ = [
     "BadFileError",
     "BadRowError",
     "BatchDamagedError",
+    "CheckQueryError",
     "ConnectionLostError",
     "ConstraintError",
     "CursorError",
