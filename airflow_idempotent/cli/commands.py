@@ -85,6 +85,12 @@ def _run(parser: ArgumentParser) -> None:
         help="Load a batch that another version of the spec published, also if it deletes.",
     )
     parser.add_argument("--dry-run", action="store_true", help="Do everything, count, and roll back; nothing is kept.")
+    parser.add_argument(
+        "--target",
+        choices=("live", "shadow"),
+        default="live",
+        help="The table that readers read, or the version table_version of it that is built beside it.",
+    )
     parser.add_argument("--cutoff-ts", metavar="INSTANT", help="Bind :cutoff_ts of a query source. Default: now.")
     parser.add_argument(
         "--param",

@@ -19,6 +19,7 @@ from airflow_idempotent.engine.attempts import Connect, attempt_at
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.session import Session
+from airflow_idempotent.engine.shadow import addressed
 from airflow_idempotent.errors import GateClosedError, SchemaDriftError, TargetMissingError
 from airflow_idempotent.plan.build import Load, blank_step
 from airflow_idempotent.plan.fitting import target_problems, the_target_has
@@ -41,7 +42,8 @@ def validate(load: Load, *, connect: Connect, attempt: Attempt | None = None) ->
 
     def work(session: Session, ledger: Ledger) -> Receipt:
         with session.transaction(snapshot=True):
-            return _record(load, _look(load, session, ledger), session, ledger)
+            found = replace(load, spec=addressed(load.spec, load.target, session))
+            return _record(found, _look(found, session, ledger), session, ledger)
 
     spec, where = load.spec, {"table": load.spec.table, "partition": load.partition.key}
     timeouts = Timeouts(spec.lock_timeout, spec.statement_timeout)
@@ -65,7 +67,7 @@ def _look(load: Load, session: Session, ledger: Ledger) -> tuple[Receipt | None,
         raise TargetMissingError(table=spec.table, similar=session.similar(spec.relation))
     if problems := target_problems(spec, shape):
         raise SchemaDriftError(table=spec.table, problems=(*problems, *the_target_has(shape)))
-    published = ledger.latest(spec.table, load.partition.key)
+    published = ledger.latest(spec.table, load.partition.key, spec.number)
     now = measured(spec, shape, load.partition, session)
     by_rows = [check for check in spec.checks if not isinstance(check, Reconcile)]
     by_ledger = [check for check in spec.checks if isinstance(check, Reconcile)] or [Reconcile()]
@@ -94,10 +96,10 @@ def changed_since(load: Load, published: Receipt | None, shape: TableShape, ledg
     if published is None:
         return ""
     if load.spec.strategy.writes_anywhere:
-        return ledger.batch_that_reached(published, load.partition)
+        return ledger.batch_that_reached(published, load.partition, version=load.spec.number)
     if not load.spec.partition_column:
         return ""
-    return ledger.batch_that_reached(published, load.partition, shape[load.spec.partition_column])
+    return ledger.batch_that_reached(published, load.partition, shape[load.spec.partition_column], load.spec.number)
 
 
 def reconciled(load: Load, check: Reconcile, published: Receipt | None, now: Measure, since: str) -> CheckResult:

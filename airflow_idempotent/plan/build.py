@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from airflow_idempotent.core.actions import (
     Action,
@@ -35,13 +35,17 @@ from airflow_idempotent.spec.load import LoadSpec
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A request: this batch of this partition, by the rules of this spec."""
+    """A request: this batch of this partition, by the rules of this spec.
+
+    ``target`` says whether readers read what is loaded, or a version of the table that is built beside it.
+    """
 
     spec: LoadSpec
     partition: Partition
     manifest: Manifest
     skip_unchanged: bool = False
     force: bool = False
+    target: Literal["live", "shadow"] = "live"
 
 
 def created_shape(spec: LoadSpec) -> TableShape:
@@ -92,6 +96,8 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         scope=strategy.speaks_for,
         guarded=(strategy.deletes or strategy.stays_inside) and not load.force,
         spec_fingerprint=fingerprint(spec),
+        name=spec.table,
+        table_version=spec.number,
         # What a query reads may have changed, though the query has not.
         may_replay=load.skip_unchanged and not load.manifest.query,
         timeouts=Timeouts(spec.lock_timeout, spec.statement_timeout),
@@ -162,4 +168,12 @@ def preparation(load: Load, shape: TableShape | None, target: TableShape, change
 def blank_step(load: Load) -> Step:
     """The step's identity without its actions, for the ledger to record that it could not be run."""
     shape = TableShape(load.spec.relation, ())
-    return Step(shape, load.partition, load.manifest, (), spec_fingerprint=fingerprint(load.spec))
+    return Step(
+        shape,
+        load.partition,
+        load.manifest,
+        (),
+        spec_fingerprint=fingerprint(load.spec),
+        name=load.spec.table,
+        table_version=load.spec.number,
+    )
