@@ -87,7 +87,7 @@ def load_partition(
     if done.landed is None:
         done.skipped = "no input, and on_empty is skip"
         return done
-    load = Load(spec, partition, done.landed.manifest, skip_unchanged, force, target)
+    load = Load(spec, partition, done.landed.manifest, skip_unchanged, force, target=target)
     with _timed(done, "stage_merge"):
         batches = Watched(store, told, load.manifest.bytes)
         done.published = stage_merge(load, connect=connect, batches=batches, attempt=attempt, dry_run=dry_run)

@@ -26,7 +26,9 @@ def partition_states(
 ) -> list[dict[str, Any]]:
     """The state of each partition that has one, with the effects of its newest load, in order.
 
-    Of the live version, or of the one named. Keys are ``sql.ledger.STATUS_COLUMNS``. ``start`` and ``end`` bound the partitions' starts, half-open.
+    Of the live version, or of the one named.
+
+    Keys are ``sql.ledger.STATUS_COLUMNS``. ``start`` and ``end`` bound the partitions' starts, half-open.
 
     Raises:
         DatabaseError: the ledger cannot be read.

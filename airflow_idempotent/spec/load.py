@@ -114,7 +114,7 @@ class LoadSpec(Model):
         if self.table_version > 1 and self.strategy.kind == "cdc":
             yield (
                 "table_version",
-                "strategy 'cdc' keeps its tombstones under the table's name: swap such a table by name",
+                "strategy 'cdc' keeps its tombstones under the table's name: build it by hand",
             )
         yield from self._unknown_columns()
         yield from self._misplaced()
