@@ -59,6 +59,7 @@ from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFai
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
 from airflow_idempotent.errors.streams import UnknownOpError, UnknownValueError
 from airflow_idempotent.errors.swapping import (
+    CutoverError,
     DependentsError,
     JournalError,
     RollbackError,
@@ -74,6 +75,7 @@ __all__ = [
     "BatchDamagedError",
     "ConnectionLostError",
     "ConstraintError",
+    "CutoverError",
     "DatabaseError",
     "DependentsError",
     "DuplicateTableError",

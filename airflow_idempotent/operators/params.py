@@ -18,7 +18,7 @@ from airflow_idempotent.spec.words import meant
 
 T = TypeVar("T")
 
-NAMES = ("from_date", "to_date", "reprocess_behavior", "cutoff_ts", "target", "dry_run", "force", "reason")
+NAMES = ("from_date", "to_date", "reprocess_behavior", "cutoff_ts", "target", "cutover", "dry_run", "force", "reason")
 """The params, in the order of the form."""
 
 REPROCESS = {
@@ -39,6 +39,7 @@ class RunParams:
     reprocess: Reprocess = Reprocess.ALL
     cutoff_ts: datetime | None = None
     target: Literal["live", "shadow"] = "live"
+    cutover: bool = False
     dry_run: bool = False
     force: bool = False
     reason: str = ""
@@ -67,14 +68,7 @@ def run_params(spec: LoadSpec) -> dict[str, Param]:
         "cutoff_ts": _text(
             None, "date-time", "Cutoff", "Instant that queries see as `:cutoff_ts`; default: when the run is planned."
         ),
-        "target": Param(
-            "live",
-            type="string",
-            enum=["live", "shadow"],
-            title="Target",
-            description_md="`live`: the table that readers read. `shadow`: version `table_version` of it, built "
-            "beside it until it is swapped in.",
-        ),
+        **_version_params(spec),
         "dry_run": Param(
             False, type="boolean", title="Dry run", description_md="Do everything, report exact effects, roll back."
         ),
@@ -86,6 +80,29 @@ def run_params(spec: LoadSpec) -> dict[str, Param]:
             "deletes rows, batches that another version of the spec has published.",
         ),
         "reason": _text(None, None, "Reason", "Why this run; goes to its log."),
+    }
+
+
+def _version_params(spec: LoadSpec) -> dict[str, Param]:
+    """What only a table that is swapped asks for."""
+    publish = getattr(spec, "publish", None)
+    if publish is None or publish.mode != "swap":
+        return {}
+    return {
+        "target": Param(
+            "live",
+            type="string",
+            enum=["live", "shadow"],
+            title="Target",
+            description_md="`live`: the table that readers read. `shadow`: version `table_version` of it, built "
+            "beside it until it is swapped in.",
+        ),
+        "cutover": Param(
+            False,
+            type="boolean",
+            title="Cutover",
+            description_md="Swap version `table_version` in with this run, where `publish.cutover` is `manual`.",
+        ),
     }
 
 
@@ -125,6 +142,7 @@ def read_params(spec: LoadSpec, conf: Mapping[str, Any] | None) -> RunParams:
         reprocess=read("reprocess_behavior", _reprocess, Reprocess.ALL),
         cutoff_ts=read("cutoff_ts", instant, None),
         target=read("target", _target, "live"),
+        cutover=read("cutover", _flag, False),
         dry_run=read("dry_run", _flag, False),
         force=read("force", _flag, False),
         reason=read("reason", str, ""),

@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from airflow_idempotent.checks import ALIASES as CHECK_ALIASES
 from airflow_idempotent.checks import CHECKS
 from airflow_idempotent.spec.options import ColumnSpec, Landing, Names, PartitionBy, Reject
+from airflow_idempotent.spec.publish import Publish
 from airflow_idempotent.spec.python_source import Python
 from airflow_idempotent.spec.source import CsvOptions, Files, Query
 from airflow_idempotent.spec.table import Backfill, LateData, TableSpec
@@ -32,6 +33,7 @@ _NESTED: tuple[tuple[str, type[BaseModel]], ...] = (
     ("reject", Reject),
     ("columns[]", ColumnSpec),
     ("partition_by", PartitionBy),
+    ("publish", Publish),
     ("late_data", LateData),
     ("backfill", Backfill),
 )

@@ -9,12 +9,12 @@ import pytest
 
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.step import Receipt
-from airflow_idempotent.core.version import RollbackOrder, SwapOrder, Swapped
+from airflow_idempotent.core.version import Cutover, RollbackOrder, SwapOrder, Swapped
 from airflow_idempotent.engine.stage_merge import stage_merge
 from airflow_idempotent.engine.states import known_partitions, partition_states
 from airflow_idempotent.engine.swap import rollback, swap
 from airflow_idempotent.engine.validate import validate
-from airflow_idempotent.errors import ShadowError
+from airflow_idempotent.errors import CutoverError, ShadowError
 from airflow_idempotent.plan.build import Load
 from airflow_idempotent.spec.load import LoadSpec
 from tests.faults import Watched
@@ -56,8 +56,13 @@ def load(
     return stage_merge(wanted, connect=connect or warehouse.connect, batches=warehouse.batches)
 
 
-def swapped(warehouse: Warehouse) -> Swapped:
-    return swap(SwapOrder(ORDERS.live), connect=warehouse.connect)
+def swapped(warehouse: Warehouse, gates: Cutover | None = None) -> Swapped:
+    return swap(SwapOrder(ORDERS.live, version=2, gates=gates), connect=warehouse.connect)
+
+
+def checked(warehouse: Warehouse, day: str) -> None:
+    wanted = Load(NEXT, NEXT.partition(day), batch(warehouse, day, "new", NEXT), target="shadow")
+    validate(wanted, connect=warehouse.connect)
 
 
 def rows(warehouse: Warehouse, table: str = "orders") -> list[tuple[int, str]]:
@@ -155,8 +160,55 @@ def test_a_swap_between_the_look_and_the_lock_of_a_load_is_noticed(warehouse: Wa
     assert warehouse.sql("SELECT to_regclass('orders__v2')") == [(None,)]
 
 
+def test_it_is_not_swapped_in_before_all_that_readers_have_is_in_it_and_validated(warehouse: Warehouse) -> None:
+    gates = Cutover()
+    said = []
+    acts = [
+        lambda: None,
+        lambda: load(warehouse, DAY, "new", target="shadow"),
+        lambda: checked(warehouse, DAY),
+        lambda: load(warehouse, NEXT_DAY, "new", target="shadow"),
+    ]
+    for act in acts:
+        act()
+        with pytest.raises(CutoverError) as refused:
+            swapped(warehouse, gates)
+        assert refused.value.waiting
+        said.append(refused.value.reasons[0])
+    checked(warehouse, NEXT_DAY)
+
+    assert said == [
+        "it is not built yet",
+        f"partition {DAY} is published",
+        f"partition {NEXT_DAY} is missing",
+        f"partition {NEXT_DAY} is published",
+    ]
+    assert swapped(warehouse, gates).version == 2
+
+
+def test_what_was_loaded_into_a_shadow_that_is_gone_does_not_count(warehouse: Warehouse) -> None:
+    for day in (DAY, NEXT_DAY):
+        load(warehouse, day, "new", target="shadow")
+        checked(warehouse, day)
+    warehouse.sql("DROP TABLE orders__v2")
+    load(warehouse, DAY, "new", target="shadow")
+    checked(warehouse, DAY)
+
+    with pytest.raises(CutoverError, match=f"partition {NEXT_DAY} is missing"):
+        swapped(warehouse, Cutover())
+
+
+@pytest.mark.parametrize(("gates", "reason"), [(Cutover(3), "2 of its partitions"), (Cutover(0, 0.4), "1 rows, the")])
+def test_other_gates_are_closed_too(warehouse: Warehouse, gates: Cutover, reason: str) -> None:
+    for day in (DAY, NEXT_DAY):
+        load(warehouse, day, "new", target="shadow")
+        checked(warehouse, day)
+    warehouse.sql("DELETE FROM orders__v2 WHERE id = 1")
+
+    with pytest.raises(CutoverError, match=reason):
+        swapped(warehouse, gates)
+
+
 def test_a_change_stream_has_no_second_version(warehouse: Warehouse) -> None:
     with pytest.raises(ValueError, match="problems"):
-        LoadSpec(
-            table="orders", unique_key="id", version="d", table_version=2, strategy={"kind": "cdc", "op_column": "v"}
-        )
+        LoadSpec(table="t", unique_key="id", version="d", table_version=2, strategy={"kind": "cdc", "op_column": "v"})

@@ -27,6 +27,7 @@ FINDINGS = {
     "BadRowError",
     "BatchDamagedError",
     "ConstraintError",
+    "CutoverError",
     "DependentsError",
     "EmptySnapshotError",
     "EventTimeMissingError",
