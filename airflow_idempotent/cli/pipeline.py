@@ -102,6 +102,15 @@ def load_partition(
     return done
 
 
+def load_batch(
+    spec: LoadSpec, partition: Partition, manifest: Manifest, *, store: BatchStore, connect: Connect
+) -> tuple[Receipt, Receipt]:
+    """Load and validate a batch that has been landed, as any other."""
+    load = Load(spec, partition, manifest)
+    published = stage_merge(load, connect=connect, batches=store)
+    return published, validate(load, connect=connect)
+
+
 def _land(
     spec: LoadSpec,
     partition: Partition,
