@@ -90,6 +90,10 @@ bench-growth: $(READY)-bench ## Measure the same batch into 2 and into 20 millio
 bench-backfill: $(READY)-bench ## Measure 30 days loaded again, one and two at a time
 	$(BIN)/python benchmarks/backfill.py $(ARGS)
 
+.PHONY: bench-checks
+bench-checks: $(READY)-bench ## Measure twenty checks of 5 million rows against one query by hand
+	$(BIN)/python benchmarks/checks.py $(ARGS)
+
 # --------------------------------------------------------------------------------------------------------------- checking
 
 .PHONY: test
@@ -109,6 +113,11 @@ test-airflow2: $(READY_AIRFLOW2) ## Operators, DAG factory and command line, on 
 laws: $(READY) ## The four laws on 2,000 histories of each strategy, other ones every time; half an hour
 	AIRFLOW_IDEMPOTENT_LAW_EXAMPLES=2000 $(BIN)/python -m pytest tests/laws/test_strategies.py --hypothesis-profile=thorough \
 		--numprocesses 2 --dist worksteal --timeout=0 $(ARGS)
+
+.PHONY: late-data
+late-data: $(READY) ## 10,000 seeded schedules of late data: no row lost, none there twice; minutes
+	AIRFLOW_IDEMPOTENT_LATE_SCHEDULES=10000 $(BIN)/python -m pytest tests/laws/test_late_data.py tests/laws/test_watermark.py \
+		--hypothesis-profile=thorough --numprocesses 2 --dist worksteal --timeout=0 $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## Style, types and import contracts

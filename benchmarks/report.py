@@ -47,16 +47,37 @@ def publish(figures: Figures, peaks: Mapping[int, float], facts: Mapping[str, An
 
 
 def conclude(name: str, found: list[Goal], document: Mapping[str, Any], *, full: bool) -> int:
-    """Print how the goals stand, and write the document beside the results of other days; the exit code."""
+    """Print how the goals stand, and write the document beside the results of other days; the exit code.
+
+    What was measured earlier on the same day, and not now, stays in the day's file.
+    """
     console.print(judged(found))
     if full:
         day = dt.datetime.now(dt.UTC).date().isoformat()
         path = HERE / "results" / f"{'-'.join(filter(None, (name, day)))}.json"
         path.parent.mkdir(exist_ok=True)
         stands = [{"what": what, "figure": round(figure, 4), "most": most} for what, figure, most in found]
-        path.write_text(json.dumps({**document, "goals": stands}, indent=1) + "\n")
+        path.write_text(json.dumps(with_earlier(path, {**document, "goals": stands}), indent=1) + "\n")
         say(f"written to {path.relative_to(HERE.parent)}")
     return 0 if all(figure <= most for _, figure, most in found) else 1
+
+
+def with_earlier(path: Path, document: dict[str, Any]) -> dict[str, Any]:
+    """The document, with the runs and goals of an earlier one that it has not itself; each run says of which commit."""
+    facts = document["facts"]
+    runs = [{**run, "commit": facts["commit"], "date": facts["date"]} for run in document["runs"]]
+    earlier = json.loads(path.read_text()) if path.exists() else {"runs": [], "goals": []}
+    return {
+        **document,
+        "runs": _and_others(runs, earlier["runs"], "target", "contender", "phase"),
+        "goals": _and_others(document["goals"], earlier["goals"], "what"),
+    }
+
+
+def _and_others(items: list[dict[str, Any]], earlier: list[dict[str, Any]], *named: str) -> list[dict[str, Any]]:
+    """Items, behind those of earlier whose names none of them has."""
+    taken = {tuple(item[name] for name in named) for item in items}
+    return [item for item in earlier if tuple(item[name] for name in named) not in taken] + items
 
 
 def as_json(figures: Figures) -> list[dict[str, Any]]:

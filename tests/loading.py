@@ -131,7 +131,7 @@ class Warehouse:
     def validate(self, spec: LoadSpec, manifest: Manifest | None = None, *, partition: str = DAY) -> Receipt:
         """Look at what is there now."""
         found = manifest or self.batches.land(spec, partition=partition)
-        return validate(Load(spec, spec.partition(found.partition), found), connect=self.connect)
+        return validate(Load(spec, spec.partition(found.partition), found), connect=self.connect, batches=self.batches)
 
     def physical(self, table: str, columns: str = "t.*") -> list[tuple[Any, ...]]:
         """Every row with where it lies and which transaction wrote it: equal means nobody has written."""

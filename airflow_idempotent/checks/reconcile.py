@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_idempotent.checks.check import Check
+from airflow_idempotent.checks.facts import Seen
+from airflow_idempotent.core.buckets import MOST_BUCKETS
 from airflow_idempotent.core.step import Effects, Measure
 from airflow_idempotent.core.verdict import CheckResult
 
@@ -14,18 +16,26 @@ from airflow_idempotent.core.verdict import CheckResult
 class Reconcile(Check):
     """Counts and digests agree: manifest with ledger, ledger with table.
 
-    Runs in ``validate`` only, since inside stage_merge there is no ledger event yet to compare with.
+    Runs in ``validate`` only, since inside stage_merge there is no ledger event yet to compare with. With ``buckets``
+    digests are kept of so many parts of each partition, cut by the unique key, so that a difference is traced to its
+    parts, and there to its keys, without comparing the rest.
+
+    Raises:
+        ValueError: too few or too many buckets.
     """
 
     kind: ClassVar[str] = "reconcile"
     shorthand: ClassVar[str] = "severity"
     counts_rows: ClassVar[bool] = True
+    counts_violations: ClassVar[bool] = False
+    buckets: int | None = None
 
-    @property
-    def label(self) -> str:
-        return "reconcile"
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.buckets is not None and not 2 <= self.buckets <= MOST_BUCKETS:
+            raise ValueError(f"buckets is 2 to {MOST_BUCKETS:,}")
 
-    def judge(self, observed: int | None, rows: int) -> CheckResult:
+    def judge(self, seen: Seen) -> CheckResult:
         return self.not_evaluated("compared in validate, against manifest and ledger")
 
     def compare(

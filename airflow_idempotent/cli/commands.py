@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from airflow_idempotent.cli.version_options import pin_options, rollback_options, swap_options, versions_options
 
-REPROCESS = ("all", "missing", "failed", "stale", "changed")
+REPROCESS = ("all", "missing", "failed", "stale", "drifted", "changed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +169,55 @@ def _dedupe(parser: ArgumentParser) -> None:
     )
 
 
+def _audited(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "spec", metavar="SPEC|TABLE", help="The YAML file of the table; or the table of one below here."
+    )
+    _dsn(parser)
+    parser.add_argument("--root", metavar="DIR", help="Where batches are landed. Default: landing.root of the spec.")
+
+
+def _audit(parser: ArgumentParser) -> None:
+    _audited(parser)
+    parser.add_argument("--from-date", metavar="DATE", help="Only partitions from here on, a date or an instant.")
+    parser.add_argument("--to-date", metavar="DATE", help="Only partitions before this.")
+    parser.add_argument(
+        "--sample", metavar="N|N%|all", default="all", help="How many partitions, longest waiting first. Default: all."
+    )
+    parser.add_argument("--requery", action="store_true", help="Run queries and functions again, to compare.")
+    parser.add_argument(
+        "--source-dsn", metavar="DSN", help="Database of a query source. Default: the one of the table."
+    )
+
+
+def _reconcile(parser: ArgumentParser) -> None:
+    _audited(parser)
+    parser.add_argument(
+        "--partition", metavar="KEY", action="append", dest="partitions", help="Only this one; may be repeated."
+    )
+    parser.add_argument(
+        "--accept", action="store_true", help="Let tables that somebody has changed be right as they are now."
+    )
+    parser.add_argument("--reason", metavar="TEXT", default="", help="Why; kept in the ledger.")
+    parser.add_argument(
+        "--apply", action="store_true", help="Repair the ledger; without it the repairs are shown only."
+    )
+
+
+def _watermark(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        choices=("show", "set", "recompute"),
+        help="show: how far tables are, what keeps them, who changed it. set: read from an instant on. "
+        "recompute: let the ledger's events alone say it again.",
+    )
+    parser.add_argument("table", metavar="TABLE", nargs="?", help="The table, schema.table; show lists all without.")
+    parser.add_argument("instant", metavar="INSTANT", nargs="?", help="Where to set it; without an offset in UTC.")
+    parser.add_argument("--reason", metavar="TEXT", help="Why; required by set and recompute, kept in the ledger.")
+    parser.add_argument("--by", metavar="NAME", help="Who; default: the user of this machine.")
+    _dsn(parser)
+
+
 def _with_dsn(options: Callable[[ArgumentParser], None]) -> Callable[[ArgumentParser], None]:
     def described(parser: ArgumentParser) -> None:
         options(parser)
@@ -191,6 +240,9 @@ COMMANDS = {
         Command("run", "Load partitions: land, stage_merge, validate.", _run),
         Command("prove", "Prove that neither order, nor repetition, nor crashes change what batches end in.", _prove),
         Command("status", "Show what the ledger says of each partition.", _status),
+        Command("audit", "Find what is no longer as it was published: source, table, columns, spec.", _audit),
+        Command("reconcile", "Repair the ledger, never the data: show the repairs, or make them.", _reconcile),
+        Command("watermark", "Show, set or recompute from where incremental queries read.", _watermark),
         Command("dedupe", "Remove the duplicates that are in a table already.", _dedupe),
         Command("swap", "Make a shadow the live table; the old one is kept.", _with_dsn(swap_options)),
         Command("rollback", "Make the version that was live before live again.", _with_dsn(rollback_options)),

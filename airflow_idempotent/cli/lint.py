@@ -72,9 +72,13 @@ def _load(path: Path) -> tuple[dict[Path, TableSpec], dict[Path, IdempotentError
             specs[path] = load_file(path)
         except SpecError as error:
             broken[path] = error
-    for file in [file for file, spec in specs.items() if not _is_schedule(spec.schedule)]:
-        text = f"{specs.pop(file).schedule!r} is neither a preset, nor a cron expression, nor an ISO 8601 duration"
-        broken[file] = SpecError(file=str(file), problems=(("schedule", text),))
+    for file, spec in list(specs.items()):
+        wrong = {option: text for option, text in spec.schedules.items() if not _is_schedule(text)}
+        none = "is neither a preset, nor a cron expression, nor an ISO 8601 duration"
+        if wrong:
+            del specs[file]
+            problems = tuple((option, f"{text!r} {none}") for option, text in wrong.items())
+            broken[file] = SpecError(file=str(file), problems=problems)
     for file, spec in list(specs.items()):
         if isinstance(spec.source, Python) and (text := missing(spec.source.callable, file)):
             del specs[file]

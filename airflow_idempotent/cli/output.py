@@ -22,6 +22,7 @@ from airflow_idempotent.errors import (
     TargetMissingError,
     UnreachableError,
     UsageError,
+    WatermarkError,
     facts,
 )
 
@@ -36,6 +37,7 @@ _USAGE = (
     SpecError,
     TargetMissingError,
     UsageError,
+    WatermarkError,
 )
 _DATABASE = (DatabaseError, SourceQueryError, UnreachableError)
 

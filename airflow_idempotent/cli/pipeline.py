@@ -98,7 +98,7 @@ def load_partition(
         return done
     with _timed(done, "validate"):
         told("validate", 0, 0, 0)
-        done.validated = validate(load, connect=connect, attempt=attempt)
+        done.validated = validate(load, connect=connect, attempt=attempt, batches=store)
     return done
 
 

@@ -11,7 +11,7 @@ from airflow_idempotent.cli.output import DONE, Output, aligned
 from airflow_idempotent.plan.resolve import Known, Plan, Reprocess, Run, resolve
 from airflow_idempotent.spec.table import TableSpec
 
-NEEDS_LEDGER = {Reprocess.MISSING, Reprocess.FAILED, Reprocess.STALE}
+NEEDS_LEDGER = {Reprocess.MISSING, Reprocess.FAILED, Reprocess.STALE, Reprocess.DRIFTED}
 
 
 def run(args: Namespace, out: Output) -> int:

@@ -46,9 +46,9 @@ class Bar:
         amount = self.amount(rows, size, of)
         self._show(step, amount, self.total(amount, of), size, of)
 
-    def count(self, step: str, rows: int, of: int) -> None:
-        """Tell that ``step`` is through with ``rows`` of ``of`` rows."""
-        self._show(step, f"{rows:,} rows", f"{rows:,} rows of {of:,}", rows, of)
+    def count(self, step: str, done: int, of: int, noun: str = "rows") -> None:
+        """Tell that ``step`` is through with ``done`` of ``of`` rows, or of what else it counts."""
+        self._show(step, f"{done:,} {noun}", f"{done:,} {noun} of {of:,}", done, of)
 
     def _show(self, step: str, amount: str, line: str, done: int, of: int) -> None:
         with self._lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from airflow_idempotent.cli.pipeline import Outcome, load_partition
 from airflow_idempotent.cli.progress import Bar
 from airflow_idempotent.cli.sources import landing_root, source_of
 from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.engine.lending import Lender
 from airflow_idempotent.errors import IdempotentError, UsageError
 from airflow_idempotent.landing.store import BatchStore
 from airflow_idempotent.spec.table import TableSpec
@@ -33,8 +34,8 @@ def run(args: Namespace, out: Output) -> int:
     partitions = [partition_of(spec, key, command="run") for key in dict.fromkeys(args.partitions)]
     outcomes: list[Outcome] = []
     failures: Failures = {}
-    with _store(spec, args) as store:
-        load = _loader(spec, args, store, silent=out.as_json)
+    with _store(spec, args) as store, closing(Lender(connector(args.dsn, command="run"))) as lender:
+        load = _loader(spec, args, store, lender, silent=out.as_json)
         out.say(spec.table + (", dry run: everything is rolled back" if args.dry_run else ""))
         for partition in partitions:
             outcomes.append(outcome := Outcome(partition.key))
@@ -59,13 +60,13 @@ def _store(spec: TableSpec, args: Namespace) -> Iterator[BatchStore]:
         yield BatchStore(Path(folder))
 
 
-def _loader(spec: TableSpec, args: Namespace, store: BatchStore, *, silent: bool) -> Any:
+def _loader(spec: TableSpec, args: Namespace, store: BatchStore, lender: Lender, *, silent: bool) -> Any:
     """A function that loads one partition into an outcome, with all that the command line says."""
     now = datetime.now(UTC)
     cutoff = instant(args.cutoff_ts, spec.timezone, option="--cutoff-ts", command="run") if args.cutoff_ts else now
     params = dict(map(_param, args.param))
-    connect = connector(args.dsn, command="run")
-    find = partial(source_of, spec, cutoff_ts=cutoff, params=params, connect=source_connector(args.source_dsn, connect))
+    source = source_connector(args.source_dsn, lender.connect)
+    find = partial(source_of, spec, cutoff_ts=cutoff, params=params, connect=source)
 
     def load(partition: Partition, outcome: Outcome) -> None:
         with Bar(spec.table, partition.key, silent=silent) as bar:
@@ -74,7 +75,7 @@ def _loader(spec: TableSpec, args: Namespace, store: BatchStore, *, silent: bool
                 partition,
                 find(partition),
                 store=store,
-                connect=connect,
+                connect=lender,
                 cutoff_ts=cutoff.astimezone(UTC).isoformat(),
                 created_at=now.isoformat(),
                 skip_unchanged=args.skip_unchanged,

@@ -10,8 +10,8 @@ from typing import Any
 
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.errors import UsageError
-from airflow_idempotent.landing.code import pinned, python_input
-from airflow_idempotent.landing.inputs import Input, QueryInput, find_files
+from airflow_idempotent.landing.code import pinned, python_input, query_input
+from airflow_idempotent.landing.inputs import Input, find_files
 from airflow_idempotent.spec.python_source import Python
 from airflow_idempotent.spec.source import Files
 from airflow_idempotent.spec.table import TableSpec
@@ -46,8 +46,8 @@ def source_of(
         return python_input(spec, source, partition, cutoff_ts=cutoff_ts, params=params)
     if isinstance(source, Transform):
         return pinned(source, partition, cutoff_ts=cutoff_ts, run_id=RUN_ID)
-    binds = {"start": partition.start, "end": partition.end, "cutoff_ts": cutoff_ts, "key": partition.key}
-    return QueryInput(rendered(source.sql, names, option="source.sql"), binds, connect)
+    sql = rendered(source.sql, names, option="source.sql")
+    return query_input(spec, source, partition, sql, cutoff_ts, partition.start, connect)
 
 
 def rendered(text: str, names: Mapping[str, Any], *, option: str) -> str:

@@ -7,9 +7,10 @@ from typing import Any
 
 from airflow_idempotent.cli.connection import connector
 from airflow_idempotent.cli.output import DONE, Output, aligned
+from airflow_idempotent.core.audit import Finding, shown_state
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Effects
-from airflow_idempotent.engine.states import partition_states, watermarks
+from airflow_idempotent.engine.states import open_drift, partition_states, watermarks
 from airflow_idempotent.errors import UsageError
 
 EFFECTS = tuple(Effects().as_dict())
@@ -21,11 +22,13 @@ def run(args: Namespace, out: Output) -> int:
     connect = connector(args.dsn, command="status")
     states = partition_states(connect, table)
     marks = [mark for mark in watermarks(connect) if table in (None, mark["table_name"])]
-    out.document({"partitions": states, "watermarks": marks})
+    found = open_drift(connect, table)
+    out.document({"partitions": states, "watermarks": marks, "drift": [_plain(item) for item in found]})
     if not states:
         out.say(f"The ledger has no partition{f' of {table}' if table else ''}.")
     for name in dict.fromkeys(state["table_name"] for state in states):
-        out.say(*_table_text(name, [state for state in states if state["table_name"] == name], marks), "")
+        drift = [item for item in found if item.table == name]
+        out.say(*_table_text(name, [state for state in states if state["table_name"] == name], marks, drift), "")
     return DONE
 
 
@@ -36,12 +39,19 @@ def _table(name: str | None) -> str | None:
         raise UsageError(command="status", reason=str(error)) from None
 
 
-def _table_text(name: str, states: list[dict[str, Any]], marks: list[dict[str, Any]]) -> list[str]:
+def _plain(item: Finding) -> dict[str, Any]:
+    facts = {name: getattr(item, name) for name in ("table", "partition", "message")}
+    return facts | {"cause": str(item.cause), "found_at": item.since}
+
+
+def _table_text(
+    name: str, states: list[dict[str, Any]], marks: list[dict[str, Any]], drift: list[Finding]
+) -> list[str]:
     header = ("partition", "state", "batch", "rows", *EFFECTS, "recorded at")
     rows = [
         (
             state["partition_key"],
-            state["state"],
+            shown_state(state["state"], state["drift"]),
             state["batch_id"],
             state["row_count"],
             *(state[effect] for effect in EFFECTS),
@@ -56,6 +66,7 @@ def _table_text(name: str, states: list[dict[str, Any]], marks: list[dict[str, A
         else "no watermark: no scheduled run yet"
     )
     failed = [_message(state) for state in states if state["message"]]
+    failed += [f"{item.partition}: {item.cause}: {item.message}" for item in drift]
     return [f"{name}: {until}", "", *aligned(header, rows), *([""] if failed else []), *failed]
 
 

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
+from airflow_idempotent.core.window import Window
+
 FORMAT_VERSION = 1
 MANIFEST_NAME = "_manifest.json"
 MAX_FOLDER_NAME = 200
@@ -109,7 +111,7 @@ class Manifest:
 
     ``start``, ``end``, ``cutoff_ts`` and ``created_at`` are ISO 8601 instants in UTC. Two manifests
     of equal ``content_fingerprint`` stand for the same rows in the same bytes; of a ``query``, for
-    the same question.
+    the same question. ``window`` is that of an incremental query; it is no part of the content.
     """
 
     table: str
@@ -125,6 +127,7 @@ class Manifest:
     created_at: str = ""
     version: int = FORMAT_VERSION
     query: PinnedQuery | None = None
+    window: Window | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -161,8 +164,7 @@ class Manifest:
             "bytes": self.bytes,
             "content_fingerprint": self.content_fingerprint,
         }
-        if self.query is None:
-            del values["query"]
+        values = {name: value for name, value in values.items() if value is not None}
         return json.dumps(values, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -181,6 +183,8 @@ class Manifest:
         kept["parts"] = tuple(Part(**{**part, "columns": tuple(part["columns"])}) for part in values["parts"])
         if query := kept.get("query"):
             kept["query"] = PinnedQuery(**{**query, "columns": tuple(query["columns"])})
+        if window := kept.get("window"):
+            kept["window"] = Window(**window)
         manifest = cls(**kept)
         if manifest.content_fingerprint != values.get("content_fingerprint"):
             raise ValueError("its content does not match its fingerprint")

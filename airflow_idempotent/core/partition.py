@@ -52,11 +52,22 @@ class Partition:
 
     def bounds(self, data_type: str) -> tuple[date | datetime, date | datetime]:
         """The bounds as a column of ``data_type`` compares them: dates, local or absolute times."""
+        return self.as_compared(self.start, data_type), self.as_compared(self.end, data_type)
+
+    def as_compared(self, moment: datetime, data_type: str) -> date | datetime:
+        """An instant as a column of ``data_type`` compares it, in the zone of the partition."""
         kind = _time_kind(data_type)
         if kind == "instant" or not kind:
-            return self.start, self.end
-        local = [bound.astimezone(_zone(self.zone)).replace(tzinfo=None) for bound in (self.start, self.end)]
-        return (local[0].date(), local[1].date()) if kind == "date" else (local[0], local[1])
+            return moment
+        local = moment.astimezone(_zone(self.zone)).replace(tzinfo=None)
+        return local.date() if kind == "date" else local
+
+    def earlier(self, days: int) -> tuple[datetime, datetime]:
+        """Start and end of the same slice so many days of its calendar before."""
+        zone = _zone(self.zone)
+        local = (bound.astimezone(zone).replace(tzinfo=None) - timedelta(days) for bound in (self.start, self.end))
+        start, end = (_instant(bound, zone) for bound in local)
+        return start, end
 
     def spans(self, least: str, greatest: str, data_type: str) -> bool:
         """Whether both values, as PostgreSQL prints them, lie in the partition; what Python cannot read does not."""

@@ -67,7 +67,8 @@ class Measure:
 
     ``row_count`` and ``digest`` are of the partition of the target after the write; both None when
     the table has no partition column. ``beyond_batch`` are rows of the table that were written and are no rows
-    of the batch: those that the newest batch lacks, intervals that were closed.
+    of the batch: those that the newest batch lacks, intervals that were closed. ``late_rows`` lie before the
+    partition and within the lookback, ``too_late_rows`` before that.
     """
 
     staged_rows: int = 0
@@ -78,6 +79,8 @@ class Measure:
     row_count: int | None = None
     digest: str | None = None
     beyond_batch: int = 0
+    late_rows: int = 0
+    too_late_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,8 @@ class Step:
     ``notes`` say what was changed about the table before.
     ``may_replay`` lets the receipt of the same batch under the same spec stand for the work.
     ``guarded`` refuses a batch that another spec has published.
+    ``consecutive_since`` is from where on each scheduled partition is to be published; None when some may not be.
+    ``looks_back`` that a later run reads it again: whatever it writes came late.
     """
 
     target: TableShape
@@ -129,6 +134,8 @@ class Step:
     table_version: int = 1
     may_replay: bool = False
     guarded: bool = False
+    consecutive_since: datetime | None = None
+    looks_back: bool = False
     timeouts: Timeouts = field(default_factory=Timeouts)
     notes: tuple[str, ...] = ()
 
@@ -156,20 +163,26 @@ class Receipt:
     event_id: int | None = None
     recorded_at: datetime | None = None
     content_fingerprint: str = ""
+    table_version: int = 1
     replayed: bool = False
     dry_run: bool = False
     notes: tuple[str, ...] = ()
 
     def as_pointer(self) -> dict[str, Any]:
-        """The small part that travels through XCom and asset events: plain JSON values."""
+        """The small part that travels through XCom and asset events: plain JSON values.
+
+        Effects are those of this attempt: none, when an earlier one did the work.
+        """
         return {
             "table": self.table,
             "partition": self.partition,
             "batch_id": self.batch_id,
             "state": str(self.state),
-            "effects": self.effects.as_dict(),
+            "effects": (Effects() if self.replayed else self.effects).as_dict(),
             "row_count": self.measure.row_count,
             "digest": self.measure.digest,
+            "late_rows": self.measure.late_rows,
+            "too_late_rows": self.measure.too_late_rows,
             "replayed": self.replayed,
             "dry_run": self.dry_run,
         }

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
+
+Number = int | float | Decimal
 
 
 class Severity(StrEnum):
@@ -26,18 +29,25 @@ class Verdict(StrEnum):
 class CheckResult:
     """One check's verdict: what was looked at (``rows``), how much of it broke the check, a few examples.
 
-    ``observed`` is a count of violations, or the measured value for checks that compare one.
-    ``samples`` hold key values, never whole rows. ``query`` finds the violations again.
+    ``observed`` is a count of violations, or the measured value for checks that compare one, with ``expected``.
+    ``samples`` hold key values, never whole rows; ``failures`` are whole ones as JSON, for the ledger alone, where
+    ``store_failures`` asks for them. ``query`` measures it again, or finds the violations.
     """
 
     check: str
     severity: Severity
     verdict: Verdict
-    observed: int | None = None
+    observed: Number | None = None
     rows: int = 0
     message: str = ""
     samples: tuple[str, ...] = field(default=())
     query: str = ""
+    expected: Number | None = None
+    failures: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def is_broken(self) -> bool:
+        return self.verdict in (Verdict.FAILED, Verdict.WARNED)
 
     def __str__(self) -> str:
         examples = f", e.g. {', '.join(self.samples)}" if self.samples else ""

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from airflow.providers.common.compat.sdk import get_parsing_context
+from airflow.providers.common.compat.sdk import DAG, get_parsing_context
 
 from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.dag_factory.audit import build_audit_dag
 from airflow_idempotent.dag_factory.broken import show_broken
 from airflow_idempotent.dag_factory.factory import build_dag
 from airflow_idempotent.errors import IdempotentError, SpecError
 from airflow_idempotent.spec.loader import load_file, load_folder, spec_files
-from airflow_idempotent.spec.table import TableSpec, default_dag_id
+from airflow_idempotent.spec.table import AUDIT_SUFFIX, TableSpec, default_dag_id
 
 _CLAIM = re.compile(r"^(table|dag_id):[ \t]*(.*?)[ \t]*(?:\s#.*)?$", re.MULTILINE)
 
@@ -36,11 +37,11 @@ def load_tables(folder: str | Path, namespace: MutableMapping[str, Any]) -> None
     wanted = get_parsing_context().dag_id
     specs, broken = _the_one(place, wanted) if wanted else load_folder(place)
     for path, spec in specs.items():
-        if (name := f"idempotent_dag_{spec.id}") in namespace:
+        if f"idempotent_dag_{spec.id}" in namespace:
             broken[path] = SpecError(file=str(path), problems=(("dag_id", f"{spec.id!r} is taken by another folder"),))
             continue
         try:
-            namespace[name] = build_dag(spec, file=str(path.relative_to(place.parent)))
+            namespace.update({f"idempotent_dag_{dag.dag_id}": dag for dag in _dags_of(spec, wanted, path, place)})
         except SpecError as error:
             broken[path] = replace(error, file=str(path))
         except Exception as error:  # noqa: BLE001 - whatever Airflow refuses, the other DAGs stay
@@ -48,18 +49,27 @@ def load_tables(folder: str | Path, namespace: MutableMapping[str, Any]) -> None
     show_broken(broken, namespace)
 
 
+def _dags_of(spec: TableSpec, wanted: str | None, path: Path, place: Path) -> list[DAG]:
+    """The DAG that loads the table and the one that audits it, or whichever of them is wanted."""
+    file = str(path.relative_to(place.parent))
+    builders = {spec.id: build_dag, spec.audit_id: build_audit_dag}
+    built = [build(spec, file=file) for dag_id, build in builders.items() if dag_id and wanted in (None, dag_id)]
+    return [dag for dag in built if dag is not None]
+
+
 def _the_one(folder: Path, dag_id: str) -> tuple[dict[Path, TableSpec], dict[Path, IdempotentError]]:
     """The spec of one DAG, without parsing the others; nothing when the DAG is none of this folder."""
-    likely = [path for path in spec_files(folder) if _claimed(path) == dag_id]
+    loads = dag_id.removesuffix(AUDIT_SUFFIX)
+    likely = [path for path in spec_files(folder) if _claimed(path) in (dag_id, loads)]
     if len(likely) == 1:
         try:
             spec = load_file(likely[0])
         except SpecError as error:
             return {}, {likely[0]: error}
-        if spec.id == dag_id:
+        if dag_id in (spec.id, spec.audit_id):
             return {likely[0]: spec}, {}
     specs, broken = load_folder(folder)
-    found = {path: spec for path, spec in specs.items() if spec.id == dag_id}
+    found = {path: spec for path, spec in specs.items() if dag_id in (spec.id, spec.audit_id)}
     return found, {path: error for path, error in broken.items() if path in likely or not (found or likely)}
 
 

@@ -13,24 +13,24 @@ from airflow_idempotent.errors import SpecError
 from airflow_idempotent.spec.table import PRESETS, TableSpec
 
 
-def timetable(spec: TableSpec) -> Any:
-    """The timetable of a schedule: preset, cron or ISO 8601 duration; None runs by hand only.
+def timetable(spec: TableSpec, option: str = "schedule") -> Any:
+    """The timetable of a schedule of the spec: preset, cron or ISO 8601 duration; None runs by hand only.
 
     A cron text given to Airflow 3 as it is would have empty data intervals.
 
     Raises:
         SpecError: it is none of these.
     """
-    if spec.schedule is None:
+    if (schedule := spec.schedules[option]) is None:
         return None
-    if spec.schedule.upper().startswith("P"):
-        return DeltaDataIntervalTimetable(_delta(spec))
-    cron = PRESETS[spec.schedule][0] if spec.schedule in PRESETS else spec.schedule
+    if schedule.upper().startswith("P"):
+        return DeltaDataIntervalTimetable(_delta(spec, option, schedule))
+    cron = PRESETS[schedule][0] if schedule in PRESETS else schedule
     try:
         found = CronDataIntervalTimetable(cron, timezone=spec.timezone)
         found.validate()  # now, since Airflow would blame the whole DAG file
     except Exception as error:  # noqa: BLE001 - each library below has its own
-        raise _no_schedule(spec, str(error)) from None
+        raise _no_schedule(spec, option, schedule, str(error)) from None
     return found
 
 
@@ -39,13 +39,13 @@ def last_instant(spec: TableSpec) -> datetime | None:
     return spec.end - timedelta(microseconds=1) if spec.end else None
 
 
-def _delta(spec: TableSpec) -> relativedelta:
+def _delta(spec: TableSpec, option: str, schedule: str) -> relativedelta:
     try:
-        found = pendulum.parse(str(spec.schedule).upper())
+        found = pendulum.parse(schedule.upper())
     except ValueError as error:
-        raise _no_schedule(spec, str(error)) from None
+        raise _no_schedule(spec, option, schedule, str(error)) from None
     if not isinstance(found, pendulum.Duration) or not found.total_seconds() > 0:
-        raise _no_schedule(spec, "it lasts no time")
+        raise _no_schedule(spec, option, schedule, "it lasts no time")
     return relativedelta(
         years=found.years,
         months=found.months,
@@ -56,6 +56,6 @@ def _delta(spec: TableSpec) -> relativedelta:
     )
 
 
-def _no_schedule(spec: TableSpec, reason: str) -> SpecError:
-    text = f"{spec.schedule!r} is neither a preset, nor a cron expression, nor an ISO 8601 duration ({reason})"
-    return SpecError(file=spec.table, problems=(("schedule", text),))
+def _no_schedule(spec: TableSpec, option: str, schedule: str, reason: str) -> SpecError:
+    text = f"{schedule!r} is neither a preset, nor a cron expression, nor an ISO 8601 duration ({reason})"
+    return SpecError(file=spec.table, problems=((option, text),))

@@ -20,6 +20,7 @@ from airflow_idempotent.core.actions import (
     InspectChanges,
     KeepUnchanged,
     MeasurePartition,
+    ProfilePartition,
     QueryBatch,
     RebuildIntervals,
     RefuseTies,
@@ -36,18 +37,22 @@ from airflow_idempotent.engine.altering import alter
 from airflow_idempotent.engine.attaching import replace_partition
 from airflow_idempotent.engine.changing import change, has_tombstones
 from airflow_idempotent.engine.copying import copy_part
+from airflow_idempotent.engine.facts import gather
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.inspecting import inspect
+from airflow_idempotent.engine.measuring import measure, profile
 from airflow_idempotent.engine.missing import delete_missing
 from airflow_idempotent.engine.quarantine import copy_leniently, reject
 from airflow_idempotent.engine.rebuilding import rebuild_intervals
 from airflow_idempotent.engine.replacing import replace_rows
+from airflow_idempotent.engine.surroundings import surrounded
 from airflow_idempotent.engine.ties import refuse_ties
 from airflow_idempotent.engine.transform import fill_by_query
 from airflow_idempotent.engine.upserting import upsert
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import GateClosedError
 from airflow_idempotent.sql.catalog import found
+from airflow_idempotent.sql.checks import staged_place
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.create import child_of
 from airflow_idempotent.sql.merge import may_repeat, take_all
@@ -86,8 +91,9 @@ def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each 
         case RebuildIntervals():
             rebuild_intervals(work, action)
         case MeasurePartition():
-            [(rows, total)] = work.session.query(compiled()[0])
-            work.measure = replace(work.measure, row_count=rows, digest=digest(rows, total))
+            measure(work, action)
+        case ProfilePartition():
+            profile(work, action)
         case EnsureTombstones() | InspectChanges() | KeepUnchanged() | ApplyChanges():
             change(work, action, compiled())
         case CreateTarget() | AddColumns() | DropColumns() | WidenColumns() | EnsureChild() if is_there(work, action):
@@ -147,7 +153,26 @@ def _found(work: Work, relation: Relation) -> tuple[bool, bool]:
 
 def _gate(work: Work, action: RunChecks) -> None:
     answerable = action.answerable
-    results = iter(evaluate(work.session, answerable, table(action.rows)))
+    facts = gather(
+        work.session,
+        answerable,
+        shape=work.step.target,
+        partition=work.step.partition,
+        manifest=work.step.manifest,
+        published=False,
+        landed_rows=work.step.manifest.rows if not work.step.manifest.query else work.measure.staged_rows,
+        unique_key=action.key,
+        version=work.step.table_version,
+    )
+    facts = replace(
+        facts,
+        columns=action.columns,
+        partition_column=action.partition_column,
+        source=table(action.source) if action.source else None,
+    )
+    facts = surrounded(work.session, answerable, facts, work.step.table_version)
+    place = staged_place(action, work.step.target, work.step.partition)
+    results = iter(evaluate(work.session, answerable, place, facts))
     later = "only the target has the column: looked at in validate"
     work.checks = tuple(next(results) if check in answerable else check.not_evaluated(later) for check in action.checks)
     if failures := closes_gate(work.checks):
@@ -158,8 +183,3 @@ def _gate(work: Work, action: RunChecks) -> None:
             failures=failures,
             results=work.checks,
         )
-
-
-def digest(rows: int, total: str) -> str:
-    """Rows and the sum of their hashes as one word; equal for equal rows in any order."""
-    return f"{rows}:{int(total) % (1 << 128):032x}"

@@ -6,11 +6,12 @@ from airflow_idempotent.core.actions import ReplacePartition
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Effects
 from airflow_idempotent.engine.altering import alter_in_turns
-from airflow_idempotent.engine.differing import find_difference
+from airflow_idempotent.engine.differing import count_found, found_by
+from airflow_idempotent.engine.replacing import is_filled
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import AttachError, NoChildTableError
-from airflow_idempotent.sql.attach import build_aside, child_for, exchange, fill_aside, losses
-from airflow_idempotent.sql.replace import replace_rows as difference_of
+from airflow_idempotent.sql.attach import build_aside, child_for, exchange, fill_aside, index_aside, losses
+from airflow_idempotent.sql.comparing import count_differing
 
 
 def replace_partition(work: Work, action: ReplacePartition) -> None:
@@ -34,7 +35,8 @@ def replace_partition(work: Work, action: ReplacePartition) -> None:
     lost = work.session.query(losses(action, child, action.aside(child)))
     if lost:
         raise _refused(work, child, *(str(line) for (line,) in lost))
-    work.session.execute(fill_aside(action, child))
+    for statement in (fill_aside(action, child), *index_aside(action, target, child)):
+        work.session.execute(statement)
     alter_in_turns(work, exchange(action, target, child))
 
 
@@ -63,9 +65,10 @@ def _refused(work: Work, child: Relation, *reasons: str) -> AttachError:
 
 def _differs(work: Work, action: ReplacePartition) -> bool:
     """Whether the child and the batch are different; rows are counted as if only those that differ were written."""
-    difference = difference_of(action.difference, work.step.target)
-    differs = False
-    for effect, (rows, beyond) in find_difference(work, difference, rows=work.publishable).items():
-        work.count(Effects(**{effect: rows}), beyond=beyond)
-        differs |= effect != "unchanged" and rows > 0
-    return differs
+    rows, of_rows = work.publishable, action.difference
+    if is_filled(work, of_rows):
+        found = found_by(work, count_differing(of_rows, work.step.target), rows=rows)
+    else:
+        found = {"inserted": (rows, 0)}
+    count_found(work, found)
+    return any(count for effect, (count, _) in found.items() if effect != "unchanged")

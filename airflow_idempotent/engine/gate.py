@@ -6,49 +6,100 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from airflow_idempotent.checks import Check
-from airflow_idempotent.checks.check import Rows
+from airflow_idempotent.checks import Check, Unique
+from airflow_idempotent.checks.check import Answer, Inquiry, Question
+from airflow_idempotent.checks.facts import Facts, Seen
 from airflow_idempotent.core.verdict import CheckResult, Verdict
 from airflow_idempotent.engine.session import Session
-from airflow_idempotent.sql.checks import count_violations, own_query, sample_violations, shared_scan
+from airflow_idempotent.sql.checks import (
+    SAMPLES,
+    Place,
+    counted_keys,
+    filtered,
+    question,
+    read_shared,
+    recomputing,
+    repeated_keys,
+    shared_scan,
+    violations,
+)
+
+NO_ROWS = "no rows"
+LONGEST_VALUE = 200
 
 
-def evaluate(
-    session: Session, checks: Sequence[Check], rows: Rows, binds: dict[str, Any] | None = None
-) -> tuple[CheckResult, ...]:
-    """Every check's verdict on the rows: one shared scan, then a query per check that needs its own.
+def evaluate(session: Session, checks: Sequence[Check], place: Place, facts: Facts) -> tuple[CheckResult, ...]:
+    """Every check's verdict on the rows: two shared scans at most, then the queries of those that have their own.
 
-    Over no rows only their number can be judged.
+    Over no rows only their number can be judged. A check that fails has its rows looked up, too.
     """
     if not checks:
         return ()
-    bound = binds or {}
-    shared, own = shared_scan(checks, rows), own_query(checks)
-    [(total, *observed)] = session.query(replace(shared, binds=bound))
-    counted = iter(observed)
+    [row] = session.query(shared_scan(checks, place, facts))
+    seen = read_shared(checks, row, facts)
+    repeated = _repeated(session, checks, place, seen)
     results = []
-    for check in checks:
-        count: int | None = None
-        if check.aggregate() is not None:
-            count = next(counted)
-        elif check in own:
-            [(count,)] = session.query(replace(count_violations(check, rows), binds=bound))
-        judged = check.judge(count, total) if total or check.counts_rows else check.not_evaluated("no rows")
-        results.append(_with_samples(session, check, judged, rows, bound))
+    for check, shared in zip(checks, seen, strict=True):
+        if not shared.rows and not check.counts_rows:
+            result, own = check.not_evaluated(NO_ROWS), None
+        elif inquiry := check.inquire(filtered(check, place.rows), shared):
+            result, own = _inquire(session, inquiry, place, facts)
+        elif isinstance(check, Unique):
+            counts = repeated.get(id(check))
+            result = check.judge(counts) if counts else check.proven(shared.rows, place.proof(check))
+            own = None
+        else:
+            result, own = check.judge(shared), None
+        result = replace(result, query=result.query or recomputing(check, place, facts, own))
+        results.append(_with_rows(session, check, result, place, facts))
     return tuple(results)
 
 
-def _with_samples(
-    session: Session, check: Check, result: CheckResult, rows: Rows, binds: dict[str, Any]
-) -> CheckResult:
-    """A broken check shows a few of the values that break it, and the query that finds them."""
-    statement = sample_violations(check, rows) if result.verdict in (Verdict.FAILED, Verdict.WARNED) else None
+def _repeated(session: Session, checks: Sequence[Check], place: Place, seen: Sequence[Seen]) -> dict[int, Seen]:
+    """What the scan of the keys saw, for each check that had to count."""
+    counted = counted_keys(checks, place)
+    scan = repeated_keys(checks, place) if any(item.rows for item in seen) else None
+    if scan is None:
+        return {}
+    [numbers] = session.query(scan)
+    rows = {id(check): item for check, item in zip(checks, seen, strict=True)}
+    return {
+        id(check): replace(rows[id(check)], values=tuple(numbers[2 * place : 2 * place + 2]))
+        for place, check in enumerate(counted)
+    }
+
+
+def _inquire(session: Session, inquiry: Inquiry, place: Place, facts: Facts) -> tuple[CheckResult, Question | None]:
+    """Ask what the check wants to know, question by question; its verdict, and the question it rests upon, if any."""
+    answer: Answer | None = None
+    asked: Question | None = None
+    try:
+        while True:
+            asked = inquiry.send(answer) if answer is not None else next(inquiry)
+            answer = session.query(question(asked, place, facts))
+    except StopIteration as end:
+        result: CheckResult = end.value
+        return result, asked if asked and asked.lasting else None
+
+
+def _with_rows(session: Session, check: Check, result: CheckResult, place: Place, facts: Facts) -> CheckResult:
+    """A broken check shows a few of the values that break it, and keeps whole rows where it is asked to."""
+    if result.verdict not in (Verdict.FAILED, Verdict.WARNED):
+        return result
+    whole = bool(check.stored_rows)
+    statement = violations(check, place, facts, max(SAMPLES, check.stored_rows), whole=whole)
     if statement is None:
         return result
-    found = session.query(replace(statement, binds=binds))
-    samples = tuple("(" + ", ".join(map(_shown, row)) + ")" if len(row) > 1 else _shown(row[0]) for row in found)
-    return replace(result, samples=samples, query=statement.sql)
+    found = session.query(statement)
+    samples = tuple(dict.fromkeys(_sample(row[:-1] if whole and len(row) > 1 else row) for row in found[:SAMPLES]))
+    failures = tuple(row[-1] for row in found[: check.stored_rows]) if whole else ()
+    return replace(result, samples=samples, failures=failures)
+
+
+def _sample(values: Sequence[Any]) -> str:
+    return "(" + ", ".join(map(_shown, values)) + ")" if len(values) > 1 else _shown(values[0])
 
 
 def _shown(value: Any) -> str:
-    return "NULL" if value is None else str(value)
+    text = "NULL" if value is None else str(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"

@@ -28,7 +28,8 @@ def inspect(work: Work, action: InspectBatch, statement: Statement) -> None:
     of_keys, of_scale = len(action.unique_key), len(action.unique_key) + len(scaled)
     nulls = _counted(action.unique_key, counts[:of_keys])
     lost = _counted([(item.name, item.data_type) for item in scaled], counts[of_keys:of_scale])
-    unfit = _counted(scaled, counts[of_scale:])
+    unfit = _counted(scaled, counts[of_scale : of_scale + len(scaled)])
+    too_late, before = counts[of_scale + len(scaled) :] if action.late_since and action.event_time else (0, 0)
     if nulls and all(name in action.version for name, _ in nulls):
         raise NullVersionError(**work.where, columns=nulls)
     if nulls:
@@ -51,6 +52,8 @@ def inspect(work: Work, action: InspectBatch, statement: Statement) -> None:
         max_version=max_version,
         min_event_time=min_time,
         max_event_time=max_time,
+        late_rows=before - too_late,
+        too_late_rows=too_late,
     )
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from airflow_idempotent.core.columns import Column
 from airflow_idempotent.core.locks import lock_key, locks_of
-from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.staged import Scope
 from airflow_idempotent.core.step import Attempt, Effects, Measure, Receipt, State, Step
 from airflow_idempotent.core.verdict import CheckResult
+from airflow_idempotent.engine.event_values import check_values, event_hash, window_values
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.sql import ledger as sql
 from airflow_idempotent.sql import ledger_schema
@@ -113,25 +109,13 @@ class Ledger:
         """Proof that exactly this work was the last thing published for the partition."""
         content = step.manifest.content_fingerprint
         found = sql.receipt(step.table, step.table_version, step.partition.key, step.spec_fingerprint, content)
-        return self._receipt(step.table, step.partition.key, found)
+        return self._receipt(step.table, step.partition.key, found, step.table_version)
 
     def latest(self, table: str, partition: str, version: int = 1) -> Receipt | None:
         """Proof of what was published last for a partition."""
-        return self._receipt(table, partition, sql.latest_published(table, version, partition))
+        return self._receipt(table, partition, sql.latest_published(table, version, partition), version)
 
-    def batch_that_reached(
-        self, published: Receipt, partition: Partition, by: Column | None = None, version: int = 1
-    ) -> str:
-        """A batch of another partition that has written rows of this one since; empty when there is none.
-
-        Without a column any batch may have.
-        """
-        start, end = partition.bounds(by.data_type) if by else ("-infinity", "infinity")
-        found = sql.batch_that_reached(published.table, version, partition.key, published.event_id or 0, start, end)
-        rows = self._session.query(found)
-        return str(rows[0][0]) if rows else ""
-
-    def _receipt(self, table: str, partition: str, statement: Statement) -> Receipt | None:
+    def _receipt(self, table: str, partition: str, statement: Statement, version: int) -> Receipt | None:
         rows = self._session.query(statement)
         if not rows:
             return None
@@ -148,6 +132,7 @@ class Ledger:
             event_id=found["event_id"],
             recorded_at=found["recorded_at"],
             content_fingerprint=found["content_fingerprint"],
+            table_version=version,
         )
 
     def record(
@@ -167,7 +152,10 @@ class Ledger:
         values = self._values(step, name, state, effects, measure, message, seconds)
         event_id, recorded_at = self._append(values)
         for check in checks:
-            self._session.execute(Statement(sql.RECORD_CHECK, {"event_id": event_id, **_check_values(check)}))
+            self._session.execute(Statement(sql.RECORD_CHECK, {"event_id": event_id, **check_values(check)}))
+            if check.failures:
+                kept = {"event_id": event_id, "check": check.check, "failures": list(check.failures)}
+                self._session.execute(Statement(sql.RECORD_FAILURES, kept))
         return Receipt(
             table=step.table,
             partition=step.partition.key,
@@ -179,6 +167,7 @@ class Ledger:
             event_id=event_id,
             recorded_at=recorded_at,
             content_fingerprint=step.manifest.content_fingerprint,
+            table_version=step.table_version,
             notes=step.notes,
         )
 
@@ -189,6 +178,7 @@ class Ledger:
         values = dict.fromkeys(names, "") | measure | Effects(deleted=removed).as_dict() | WHOLE_TABLE
         values |= {"table_name": table, "table_version": 1, "batch_id": "dedupe", "step": "dedupe"}
         values |= {"state": str(State.PUBLISHED), "cutoff_ts": None, "seconds": None, "message": message}
+        values |= {"consecutive_since": None, **window_values(None)}
         self._append(values | {"lane": self._attempt.lane, "attempt": str(self._attempt)})
 
     def _append(self, values: dict[str, Any]) -> tuple[int, datetime]:
@@ -224,27 +214,10 @@ class Ledger:
             **effects.as_dict(),
             **{name: getattr(measure, name) for name in _MEASURED},
             "cutoff_ts": step.manifest.cutoff_ts or None,
+            **window_values(step.manifest.window if (name, state) == ("stage_merge", State.PUBLISHED) else None),
+            "consecutive_since": step.consecutive_since if self._attempt.lane == "scheduled" else None,
             "lane": self._attempt.lane,
             "attempt": str(self._attempt),
             "message": message,
             "seconds": seconds,
         }
-
-
-def event_hash(values: Mapping[str, Any]) -> str:
-    """SHA-256 (hex) over everything an event says, including the hash before it; not the clock, nor the duration."""
-    said = {name: value for name, value in values.items() if name not in ("hash", "seconds")}
-    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def _check_values(check: CheckResult) -> dict[str, Any]:
-    return {
-        "check": check.check,
-        "severity": str(check.severity),
-        "verdict": str(check.verdict),
-        "observed": check.observed,
-        "rows": check.rows,
-        "message": check.message,
-        "samples": list(check.samples),
-        "query": check.query,
-    }

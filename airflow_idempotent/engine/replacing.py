@@ -8,7 +8,7 @@ from airflow_idempotent.core.actions import ReplaceRows
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Effects
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict
-from airflow_idempotent.engine.differing import write_difference
+from airflow_idempotent.engine.differing import Found, find_difference, write_found
 from airflow_idempotent.engine.refusals import UNIQUE_VIOLATION, constraint_name, detail, sqlstate
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import (
@@ -19,12 +19,14 @@ from airflow_idempotent.errors import (
     RowsChangedError,
 )
 from airflow_idempotent.sql.catalog import default_child
+from airflow_idempotent.sql.comparing import KNOWN, PAIRS
+from airflow_idempotent.sql.counting import TOO_MANY, Counters
 from airflow_idempotent.sql.difference import Difference
 from airflow_idempotent.sql.measure import count_within
 from airflow_idempotent.sql.merge import BACK_TO_SAVEPOINT, SAVEPOINT
 from airflow_idempotent.sql.replace import insert_all
 from airflow_idempotent.sql.replace import replace_rows as difference_of
-from airflow_idempotent.sql.scope import is_distinct, is_filled, keys_elsewhere, rows_in_target
+from airflow_idempotent.sql.scope import any_row, keys_elsewhere, rows_in_target
 
 CHECK_VIOLATION = "23514"
 log = logging.getLogger(__name__)
@@ -61,8 +63,8 @@ def _write(work: Work, action: ReplaceRows) -> None:
     while True:
         work.session.execute(SAVEPOINT)
         try:
-            if action.keys or _is_filled(work, action):
-                write_difference(work, _difference(work, action), rows=work.publishable)
+            if action.keys or is_filled(work, action):
+                write_found(work, *_found(work, action))
             else:
                 _fill(work, action)
         except Exception as error:
@@ -79,16 +81,47 @@ def _write(work: Work, action: ReplaceRows) -> None:
             return
 
 
-def _difference(work: Work, action: ReplaceRows) -> Difference:
-    """Rows without a key are numbered to tell equal ones apart, unless none repeats: looking costs less."""
-    target, distinct = work.step.target, False
-    if not (action.unique_key or action.keys):
-        [(distinct,)] = work.session.query(is_distinct(action, target))
-    return difference_of(action, target, distinct=bool(distinct))
+def _found(work: Work, action: ReplaceRows) -> tuple[Difference, Found]:
+    """What differs, kept to be written.
+
+    Rows without a key are numbered to tell equal ones apart, unless none is there twice: to try that costs less.
+    """
+    target, rows = work.step.target, work.publishable
+    if not (action.unique_key or action.keys) and action.on_missing == "delete":
+        difference = difference_of(action, target, distinct=True)
+        if found := _found_if_distinct(work, difference, rows):
+            return difference, found
+    difference = difference_of(action, target)
+    return difference, find_difference(work, difference, rows=rows)
 
 
-def _is_filled(work: Work, action: ReplaceRows) -> bool:
-    *find, back = is_filled(action, work.step.target)
+def _found_if_distinct(work: Work, difference: Difference, rows: int) -> Found | None:
+    """What differs if no row is on one side twice; None, and nothing is kept, when one is."""
+    pairs, known = Counters((PAIRS,), most=rows), Counters((KNOWN,))
+    work.session.execute(SAVEPOINT)
+    try:
+        for statement in (*pairs.start, *known.start):
+            work.session.execute(statement)
+        found = find_difference(work, difference, rows=rows)
+    except Exception as error:
+        if sqlstate(error) != TOO_MANY:
+            raise
+        work.session.execute(BACK_TO_SAVEPOINT)
+        return None
+    [[paired], [there]] = [work.session.query(counters.read)[0] for counters in (pairs, known)]
+    gone, _ = found.get("deleted", (0, 0))
+    unchanged, _ = found["unchanged"]
+    if not unchanged == paired == there - gone:
+        work.session.execute(BACK_TO_SAVEPOINT)
+        return None
+    for counters in (pairs, known):
+        work.session.execute(counters.drop)
+    return found
+
+
+def is_filled(work: Work, action: ReplaceRows) -> bool:
+    """Whether the scope has any row."""
+    *find, back = any_row(action, work.step.target)
     *_, [(filled,)] = [work.session.query(statement) for statement in find]
     work.session.query(back)
     return bool(filled)

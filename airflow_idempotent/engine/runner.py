@@ -8,21 +8,36 @@ from dataclasses import replace
 from airflow_idempotent.core.step import Receipt, Step
 from airflow_idempotent.engine.apply import apply, is_there
 from airflow_idempotent.engine.attempts import TargetChanged
+from airflow_idempotent.engine.baseline import remember_columns
 from airflow_idempotent.engine.batches import PartOpener
 from airflow_idempotent.engine.journal import Journal
 from airflow_idempotent.engine.ledger import Ledger
+from airflow_idempotent.engine.measuring import keep
 from airflow_idempotent.engine.session import Rollback, Session
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import OtherSpecError
 
 
-def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpener, dry_run: bool = False) -> Receipt:
+class RowsWouldChange(Exception):  # noqa: N818, an answer, not an error
+    """The table does not hold the batch yet. Nothing was written."""
+
+
+def run_step(
+    step: Step,
+    *,
+    session: Session,
+    ledger: Ledger,
+    batches: PartOpener,
+    dry_run: bool = False,
+    only_record: bool = False,
+) -> Receipt:
     """Run one step in one transaction, and write that down in the same one.
 
     A dry run does all of it, counts, and rolls back. A step that ran before finds its rows
-    unchanged, or, where it may, only its receipt.
+    unchanged, or, where it may, only its receipt. With ``only_record`` it must find them so.
 
     Raises:
+        RowsWouldChange: with ``only_record``, a row would have to be written.
         TargetChanged: the table was altered since the step was built.
         IdempotentError: a row, a check or a lock forbids it; the table is as it was.
     """
@@ -47,15 +62,19 @@ def run_step(step: Step, *, session: Session, ledger: Ledger, batches: PartOpene
         work.is_rerun = done is not None
         for action in step.actions:
             apply(work, action)
+        if only_record and work.effects.touched:
+            raise RowsWouldChange(step.table)
         seconds = time.monotonic() - started
         receipt = ledger.record(
             step,
             effects=work.effects,
-            measure=work.measure,
+            measure=work.measured(),
             checks=work.checks,
             message="; ".join(step.notes),
             seconds=seconds,
         )
+        remember_columns(step.target, receipt, session)
+        keep(work, receipt.event_id or 0)
         if dry_run:
             receipt = replace(receipt, dry_run=True, event_id=None)
             raise Rollback

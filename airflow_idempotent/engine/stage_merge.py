@@ -15,6 +15,7 @@ from airflow_idempotent.engine.shadow import addressed, write_down_shadow
 from airflow_idempotent.errors import GateClosedError, IdempotentError, TargetMissingError
 from airflow_idempotent.plan.advice import index_advice
 from airflow_idempotent.plan.build import Load, blank_step, build_step
+from airflow_idempotent.plan.late import late_lines
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,9 @@ def stage_merge(
         attempt=attempt,
         refused=None if dry_run else refused,
     )
+    if not receipt.replayed:
+        for level, line in late_lines(load.spec, load.partition, receipt.measure):
+            log.log(level, "stage_merge table=%s partition=%s %s", *where.values(), line)
     for note in receipt.notes:
         log.warning("stage_merge table=%s partition=%s %s", *where.values(), note)
     log.info(
@@ -62,7 +66,7 @@ def stage_merge(
         *where.values(),
         receipt.batch_id,
         receipt.replayed,
-        receipt.effects,
+        "its receipt answers, no row was read or written" if receipt.replayed else receipt.effects,
     )
     return receipt
 

@@ -6,13 +6,17 @@ from contextlib import closing
 from datetime import datetime
 from typing import Any
 
+from airflow_idempotent.core.audit import Cause, Finding
 from airflow_idempotent.core.step import State
 from airflow_idempotent.engine.attempts import Connect
+from airflow_idempotent.engine.findings import as_finding
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.refusals import is_driver_error, refusal
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.plan.resolve import Known
 from airflow_idempotent.sql import ledger as sql
+from airflow_idempotent.sql import watermarks as marks
+from airflow_idempotent.sql.audit import open_drift as open_findings
 from airflow_idempotent.sql.ledger_schema import SCHEMA_VERSION
 from airflow_idempotent.sql.statement import Statement
 
@@ -26,15 +30,13 @@ def partition_states(
 ) -> list[dict[str, Any]]:
     """The state of each partition that has one, with the effects of its newest load, in order.
 
-    Of the live version, or of the one named.
-
     Keys are ``sql.ledger.STATUS_COLUMNS``. ``start`` and ``end`` bound the partitions' starts, half-open.
 
     Raises:
         DatabaseError: the ledger cannot be read.
     """
     rows = _read(connect, sql.partition_states(table, start, end, version), table)
-    return [dict(zip(sql.STATUS_COLUMNS, row, strict=True)) for row in rows]
+    return [dict(zip(sql.STATUS_COLUMNS, row, strict=True)) | {"drift": list(row[-1] or ())} for row in rows]
 
 
 def known_partitions(
@@ -42,13 +44,39 @@ def known_partitions(
 ) -> dict[str, Known]:
     """What the ledger says of a table's partitions, by key, for ``plan.resolve``."""
     rows = partition_states(connect, table, start, end, version)
-    return {row["partition_key"]: Known(State(row["state"]), row["spec_fingerprint"] or "") for row in rows}
+    return {
+        row["partition_key"]: Known(
+            State(row["state"]), row["spec_fingerprint"] or "", tuple(Cause(cause) for cause in row["drift"])
+        )
+        for row in rows
+    }
+
+
+def open_drift(connect: Connect, table: str | None = None) -> tuple[Finding, ...]:
+    """What audits have found and nothing has healed, of one table or of all."""
+    return tuple(as_finding(row) for row in _read(connect, open_findings(table), table))
 
 
 def watermarks(connect: Connect) -> list[dict[str, Any]]:
-    """Per table the greatest version published by scheduled runs."""
-    rows = _read(connect, sql.WATERMARKS)
-    return [dict(zip(("table_name", "watermark", "loaded_until", "recorded_at"), row, strict=True)) for row in rows]
+    """Per table how far scheduled runs have published, without a gap; keys are ``WATERMARK_COLUMNS``."""
+    rows = _read(connect, marks.WATERMARKS)
+    return [dict(zip(marks.WATERMARK_COLUMNS, row, strict=True)) for row in rows]
+
+
+def gaps(connect: Connect) -> list[dict[str, Any]]:
+    """Scheduled partitions that keep watermarks from moving, oldest first; keys are ``GAP_COLUMNS``."""
+    return [dict(zip(marks.GAP_COLUMNS, row, strict=True)) for row in _read(connect, marks.GAPS)]
+
+
+def watermark_changes(connect: Connect) -> list[dict[str, Any]]:
+    """What people have changed about watermarks, newest first; keys are ``CHANGE_COLUMNS``."""
+    return [dict(zip(marks.CHANGE_COLUMNS, row, strict=True)) for row in _read(connect, marks.CHANGES)]
+
+
+def watermark_of(connect: Connect, table: str, cursor: str) -> datetime | None:
+    """The watermark of an incremental query; None when nothing was published by that cursor yet."""
+    rows = _read(connect, marks.watermark_of(table), table)
+    return next((watermark for name, watermark in rows if name == cursor), None)
 
 
 def _read(connect: Connect, statement: Statement, table: str | None = None) -> list[tuple[Any, ...]]:

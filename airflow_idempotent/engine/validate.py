@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from airflow_idempotent.checks import Reconcile
-from airflow_idempotent.checks.check import Rows
-from airflow_idempotent.core.actions import MeasurePartition
-from airflow_idempotent.core.columns import TableShape
-from airflow_idempotent.core.partition import Partition
-from airflow_idempotent.core.staged import Scope
 from airflow_idempotent.core.step import Attempt, Measure, Receipt, State, Timeouts
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict, closes_gate
-from airflow_idempotent.engine.apply import digest
 from airflow_idempotent.engine.attempts import Connect, attempt_at
+from airflow_idempotent.engine.baseline import baseline_of, changed_since, measured, shape_of
+from airflow_idempotent.engine.batches import PartOpener
+from airflow_idempotent.engine.facts import gather
 from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.ledger import Ledger
+from airflow_idempotent.engine.locating import locate
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.shadow import addressed
+from airflow_idempotent.engine.surroundings import loaded, surrounded
 from airflow_idempotent.errors import GateClosedError, SchemaDriftError, TargetMissingError
 from airflow_idempotent.plan.build import Load, blank_step
 from airflow_idempotent.plan.fitting import target_problems, the_target_has
 from airflow_idempotent.spec.load import LoadSpec
-from airflow_idempotent.sql.measure import bounds, measure_partition, partition_rows
-from airflow_idempotent.sql.statement import table
+from airflow_idempotent.sql.checks import target_place
 
 log = logging.getLogger(__name__)
 
 
-def validate(load: Load, *, connect: Connect, attempt: Attempt | None = None) -> Receipt:
+def validate(
+    load: Load, *, connect: Connect, attempt: Attempt | None = None, batches: PartOpener | None = None
+) -> Receipt:
     """Check the partition as readers see it, and write the verdict to the ledger.
 
     The table is only read, all of it in one snapshot. A second run gives the same verdict for the
-    same rows.
+    same rows. ``batches`` opens the landed batch, where a difference has to be traced to its keys.
 
     Raises:
         GateClosedError: a check of severity error failed; the verdict is recorded.
@@ -43,7 +43,7 @@ def validate(load: Load, *, connect: Connect, attempt: Attempt | None = None) ->
     def work(session: Session, ledger: Ledger) -> Receipt:
         with session.transaction(snapshot=True):
             found = replace(load, spec=addressed(load.spec, load.target, session))
-            return _record(found, _look(found, session, ledger), session, ledger)
+            return _record(found, _look(found, session, ledger, batches), session, ledger)
 
     spec, where = load.spec, {"table": load.spec.table, "partition": load.partition.key}
     timeouts = Timeouts(spec.lock_timeout, spec.statement_timeout)
@@ -59,7 +59,9 @@ def validate(load: Load, *, connect: Connect, attempt: Attempt | None = None) ->
     return receipt
 
 
-def _look(load: Load, session: Session, ledger: Ledger) -> tuple[Receipt | None, Measure, tuple[CheckResult, ...]]:
+def _look(
+    load: Load, session: Session, ledger: Ledger, batches: PartOpener | None
+) -> tuple[Receipt | None, Measure, tuple[CheckResult, ...]]:
     """What was published last, what is there now, and what the checks say to it."""
     spec = load.spec
     shape = session.shape(spec.relation)
@@ -68,38 +70,43 @@ def _look(load: Load, session: Session, ledger: Ledger) -> tuple[Receipt | None,
     if problems := target_problems(spec, shape):
         raise SchemaDriftError(table=spec.table, problems=(*problems, *the_target_has(shape)))
     published = ledger.latest(spec.table, load.partition.key, spec.number)
-    now = measured(spec, shape, load.partition, session)
+    baseline = baseline_of(published, session) if published else None
+    now = measured(spec, shape_of(baseline, shape), load.partition, session)
     by_rows = [check for check in spec.checks if not isinstance(check, Reconcile)]
     by_ledger = [check for check in spec.checks if isinstance(check, Reconcile)] or [Reconcile()]
-    rows: Rows = table(spec.relation)
-    binds: dict[str, Any] = {}
-    if spec.partition_column:
-        rows = partition_rows(shape, spec.partition_column)
-        binds = bounds(load.partition, shape[spec.partition_column])
-    results = evaluate(session, by_rows, rows, binds)
-    results += not_empty(spec, results, now)
-    since = changed_since(load, published, shape, ledger)
-    return published, now, (*results, *(reconciled(load, check, published, now, since) for check in by_ledger))
-
-
-def measured(spec: LoadSpec, shape: TableShape, partition: Partition, session: Session) -> Measure:
-    """Rows and digest of the partition now; nothing for a table without a partition column."""
-    if not spec.partition_column and spec.strategy.scope is not Scope.TABLE:
-        return Measure()
-    statement = measure_partition(MeasurePartition(spec.relation, spec.partition_column, partition), shape)
-    [(rows, total)] = session.query(statement)
-    return Measure(row_count=rows, digest=digest(rows, total))
-
-
-def changed_since(load: Load, published: Receipt | None, shape: TableShape, ledger: Ledger) -> str:
-    """A later batch of another partition that has written rows of this one; empty when there is none."""
-    if published is None:
-        return ""
-    if load.spec.strategy.writes_anywhere:
-        return ledger.batch_that_reached(published, load.partition, version=load.spec.number)
-    if not load.spec.partition_column:
-        return ""
-    return ledger.batch_that_reached(published, load.partition, shape[load.spec.partition_column], load.spec.number)
+    # How many rows a query has is not known before it is run: what was staged is what it brought.
+    landed_rows = load.manifest.rows if load.manifest.parts else published.measure.staged_rows if published else None
+    facts = gather(
+        session,
+        by_rows,
+        shape=shape,
+        partition=load.partition,
+        manifest=load.manifest,
+        published=True,
+        landed_rows=landed_rows,
+        unique_key=spec.unique_key,
+    )
+    facts = replace(
+        facts,
+        columns=shape.names,
+        partition_column=spec.partition_column,
+        loaded=loaded(session, published),
+    )
+    facts = surrounded(session, by_rows, facts, spec.number)
+    place = target_place(shape, spec.partition_column, load.partition)
+    results = evaluate(session, by_rows, place, facts)
+    results += not_empty(spec, [item for check, item in zip(by_rows, results, strict=True) if not check.where], now)
+    since = ""
+    if published and baseline:
+        published = replace(published, measure=baseline.over(published.measure))
+        since = changed_since(spec, load.partition, published, baseline, shape, now, session)
+    for check in by_ledger:
+        result = reconciled(load, check, published, now, since)
+        if published and check.buckets and result.is_broken and now.digest != published.measure.digest:
+            found = locate(load, shape, published, session, batches)
+            result = replace(result, message=f"{result.message}, {found.message}", samples=found.samples)
+        results += (result,)
+    return published, now, results
 
 
 def reconciled(load: Load, check: Reconcile, published: Receipt | None, now: Measure, since: str) -> CheckResult:
@@ -114,7 +121,7 @@ def reconciled(load: Load, check: Reconcile, published: Receipt | None, now: Mea
     )
 
 
-def not_empty(spec: LoadSpec, results: tuple[CheckResult, ...], now: Measure) -> tuple[CheckResult, ...]:
+def not_empty(spec: LoadSpec, results: Sequence[CheckResult], now: Measure) -> tuple[CheckResult, ...]:
     """An empty partition is a failure of its own, unless the spec says that it is normal."""
     empty = now.row_count == 0 if now.row_count is not None else any(result.rows == 0 for result in results)
     if not empty or spec.on_empty != "fail":

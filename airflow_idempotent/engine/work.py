@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from airflow_idempotent.core.buckets import Buckets
+from airflow_idempotent.core.profile import Profile
 from airflow_idempotent.core.step import Effects, Measure, Step
 from airflow_idempotent.core.verdict import CheckResult
 from airflow_idempotent.engine.batches import PartOpener
@@ -19,6 +21,7 @@ class Work:
 
     ``rows`` are in staging; those that were rejected before are not.
     ``winners`` are left of them with one row per key; None where nobody needs that.
+    ``buckets`` and ``profile`` are of the partition after the write, where somebody will ask for them.
     ``is_rerun`` says that this batch was the last thing published: look before you write.
     """
 
@@ -31,6 +34,8 @@ class Work:
     is_rerun: bool = False
     rows: int = 0
     winners: int | None = None
+    buckets: Buckets | None = None
+    profile: Profile | None = None
 
     @property
     def publishable(self) -> int:
@@ -61,3 +66,10 @@ class Work:
         """Add what an action did; ``beyond`` rows of it are of the table alone, and none of the batch."""
         self.effects += effects
         self.measure = replace(self.measure, beyond_batch=self.measure.beyond_batch + beyond)
+
+    def measured(self) -> Measure:
+        """What the ledger writes down: of a partition that is read again, whatever was written came late."""
+        if not self.step.looks_back:
+            return self.measure
+        written = self.effects.inserted + self.effects.updated
+        return replace(self.measure, late_rows=self.measure.late_rows + written)

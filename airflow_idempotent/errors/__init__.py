@@ -6,6 +6,7 @@ line, *next move*. Whether a retry can help is a property of the error, not of i
 
 from __future__ import annotations
 
+from airflow_idempotent.errors.auditing import DriftError
 from airflow_idempotent.errors.base import IdempotentError, facts
 from airflow_idempotent.errors.database import (
     ConnectionLostError,
@@ -18,6 +19,7 @@ from airflow_idempotent.errors.database import (
 from airflow_idempotent.errors.landing import (
     BadFileError,
     BatchDamagedError,
+    CursorError,
     ExtraMissingError,
     FileChangingError,
     ManifestError,
@@ -54,7 +56,7 @@ from airflow_idempotent.errors.rows import (
     TieError,
     TooManyRejectedError,
 )
-from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError
+from airflow_idempotent.errors.runs import NoPartitionError, OutOfRangeError, ParamsError, RangeError, WatermarkError
 from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFailedError, TransformError
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
 from airflow_idempotent.errors.streams import UnknownOpError, UnknownValueError
@@ -75,9 +77,11 @@ __all__ = [
     "BatchDamagedError",
     "ConnectionLostError",
     "ConstraintError",
+    "CursorError",
     "CutoverError",
     "DatabaseError",
     "DependentsError",
+    "DriftError",
     "DuplicateTableError",
     "EmptySnapshotError",
     "EventTimeMissingError",
@@ -126,5 +130,6 @@ __all__ = [
     "UnknownValueError",
     "UnreachableError",
     "UsageError",
+    "WatermarkError",
     "facts",
 ]

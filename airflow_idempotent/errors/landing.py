@@ -112,6 +112,30 @@ class SourceUnavailableError(SourceQueryError):
 
 
 @dataclass(eq=False, kw_only=True)
+class CursorError(IdempotentError):
+    """Rows of an incremental query have no cursor, or one in the future, and the spec refuses such rows."""
+
+    anchor: ClassVar[str] = "cursor"
+    table: str
+    partition: str
+    cursor: str
+    option: str
+    count: int
+
+    @property
+    def headline(self) -> str:
+        are = "have none" if self.option == "on_cursor_null" else "are dated in the future"
+        return (
+            f"{self.table} {self.partition}: cursor {self.cursor!r}: {self.count} row(s) of the source {are}; "
+            "nothing was landed, the watermark is where it was."
+        )
+
+    @property
+    def next_move(self) -> str:
+        return f"Correct the rows in the source, or set 'source.{self.option}' to include or exclude; clear this task."
+
+
+@dataclass(eq=False, kw_only=True)
 class SourceChangedError(IdempotentError):
     """The source has other content than the landed batch, and the spec forbids a new batch."""
 

@@ -95,3 +95,19 @@ class OutOfRangeError(IdempotentError):
     @property
     def next_move(self) -> str:
         return "Ask for partitions inside the range, or widen start_date / end_date in the spec."
+
+
+@dataclass(eq=False, kw_only=True)
+class WatermarkError(IdempotentError):
+    """Nothing reads from a watermark of the table, so that none can be set."""
+
+    anchor: ClassVar[str] = "watermark"
+    table: str
+
+    @property
+    def headline(self) -> str:
+        return f"{self.table}: no scheduled run of an incremental query was published yet, nothing was changed."
+
+    @property
+    def next_move(self) -> str:
+        return "Only tables with 'source.cursor' read from one; 'airflow-idempotent watermark show' lists them."

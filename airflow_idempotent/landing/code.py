@@ -1,8 +1,8 @@
-"""Sources that are code, for one partition: a function with its arguments, a query with its binds."""
+"""Sources that are code, for one partition: a function with its arguments, a query with its binds and bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -10,10 +10,11 @@ from typing import Any
 from airflow_idempotent.core.manifest import PinnedQuery
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.landing.callables import call
-from airflow_idempotent.landing.inputs import PythonInput, TransformInput
+from airflow_idempotent.landing.inputs import PythonInput, QueryInput, Reading, TransformInput
 from airflow_idempotent.spec.fingerprint import query_fingerprint
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.spec.python_source import Python
+from airflow_idempotent.spec.source import Query
 from airflow_idempotent.spec.transform import Transform
 
 
@@ -45,3 +46,31 @@ def pinned(source: Transform, partition: Partition, *, cutoff_ts: datetime, run_
     }
     binds = {name: values[name] for name in source.binds}
     return TransformInput(PinnedQuery(source.sql, source.columns, query_fingerprint(source.sql), binds))
+
+
+def query_input(
+    spec: LoadSpec,
+    source: Query,
+    partition: Partition,
+    sql: str,
+    cutoff_ts: datetime,
+    low: datetime,
+    connect: Callable[[], Any],
+    known_until: str = "",
+) -> QueryInput:
+    """The query, rendered, with its binds; with a cursor the bounds of the partition, or from ``low`` on."""
+    binds = {"start": partition.start, "end": partition.end, "cutoff_ts": cutoff_ts, "key": partition.key}
+    if not source.cursor:
+        return QueryInput(sql, binds, connect)
+    late = getattr(spec, "late_data", None)
+    reading = Reading(
+        cursor=source.cursor,
+        low=low,
+        high=partition.end,
+        now=datetime.now(UTC),
+        on_null=source.on_cursor_null,
+        on_future=source.on_cursor_future,
+        has_lag=late is not None and late.watermark_lag is not None,
+        known_until=known_until,
+    )
+    return QueryInput(sql, binds, connect, reading=reading)

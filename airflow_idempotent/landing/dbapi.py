@@ -40,6 +40,15 @@ def export_rows(connection: Any, pieces: tuple[Piece, ...], query: QueryInput, o
     cursor.close()
 
 
+def ask_row(connection: Any, pieces: tuple[Piece, ...], query: QueryInput) -> tuple[Any, ...]:
+    """The one row of a query that has one."""
+    cursor = connection.cursor()
+    _execute(cursor, *_for_driver(driver_of(connection), pieces, query))
+    row = tuple(cursor.fetchone())
+    cursor.close()
+    return row
+
+
 def _for_driver(driver: str, pieces: tuple[Piece, ...], query: QueryInput) -> tuple[str, Any]:
     """The statement with the driver's own placeholders, and the values in the form that they ask for."""
     style = getattr(sys.modules.get(driver), "paramstyle", "qmark")

@@ -6,6 +6,7 @@ import pathlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from airflow_idempotent.core.manifest import CsvFormat, Format, PinnedQuery
@@ -35,13 +36,32 @@ class FilesInput:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """Which rows an incremental query is asked for: ``low <= cursor < high``, ties included.
+
+    ``now`` is the clock of a source that has none. ``has_lag`` says that ``low`` lies below the watermark
+    by what the spec says of late commits, so that the watermark may move where nothing can be proved.
+    ``known_until`` is the watermark, if there is one.
+    """
+
+    cursor: str
+    low: datetime
+    high: datetime
+    now: datetime
+    on_null: str = "raise"
+    on_future: str = "include"
+    has_lag: bool = False
+    known_until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class QueryInput:
     """The rows of a query, landed as one CSV in UTF-8 with a header.
 
     ``binds`` are the values of the ``:names`` in ``sql``. ``connect`` opens a connection of its own
     for the query, which is closed afterwards. Equal rows give equal bytes: they are sorted, unless
     the query ends in an ORDER BY, which then has to decide between any two different rows.
-    ``fetch_size`` rows are held in memory at a time.
+    ``fetch_size`` rows are held in memory at a time. ``reading`` bounds an incremental query.
 
     Raises:
         ValueError: the format has another encoding, or no header.
@@ -52,6 +72,7 @@ class QueryInput:
     connect: Callable[[], Any]
     format: CsvFormat = field(default_factory=CsvFormat)
     fetch_size: int = 10_000
+    reading: Reading | None = None
 
     def __post_init__(self) -> None:
         if not self.format.header or self.format.encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):

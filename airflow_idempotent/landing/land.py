@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from airflow_idempotent.core.manifest import COMPRESSIONS, Manifest, Part, batch_id, compression_of
+from airflow_idempotent.core.manifest import COMPRESSIONS, CsvFormat, Manifest, Part, batch_id, compression_of
 from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.window import Window
 from airflow_idempotent.errors import BatchDamagedError, SourceChangedError, SourceMissingError
+from airflow_idempotent.landing.changed_rows import SAMPLED_BYTES, changed_rows
 from airflow_idempotent.landing.inputs import FilesInput, Input, PythonInput, QueryInput, TransformInput
 from airflow_idempotent.landing.part import PartWriter
 from airflow_idempotent.landing.paths import clean_name, shown
@@ -25,11 +27,17 @@ _ENDINGS = {kind: ending for ending, kind in COMPRESSIONS.items()}
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """The batch that now holds the source. ``replayed`` says that it did before, and nothing was written."""
+    """The batch that now holds the source. ``replayed`` says that it did before, and nothing was written.
+
+    ``changed`` says what differs from the batch before, where there is one; ``drifted`` that it was asked for the
+    same cutoff, so that the source itself must have been changed.
+    """
 
     manifest: Manifest
     address: str
     replayed: bool
+    changed: tuple[str, ...] = ()
+    drifted: bool = False
 
 
 def land(
@@ -45,6 +53,7 @@ def land(
     progress: Callable[[int, int], None] | None = None,
     source_facts: Mapping[str, Any] | None = None,
     may_be_empty: bool = False,
+    unique_key: Sequence[str] = (),
 ) -> Landed:
     """Make the newest batch of a partition hold what the source holds now.
 
@@ -52,9 +61,11 @@ def land(
     was killed left nothing a reader sees. A batch is numbered r + 1 only if its source was read
     after batch r was complete: when another attempt lands meanwhile, the source is read again, so
     a delayed attempt cannot put old content above new. ``progress`` is told (rows, bytes) read.
-    ``may_be_empty`` lands a batch without parts where there are no files.
+    ``may_be_empty`` lands a batch without parts where there are no files. ``unique_key`` are the columns by
+    which rows of a query that changed are named.
 
     Raises:
+        CursorError: rows of an incremental query have no cursor, or one in the future, and that is refused.
         SourceMissingError: there are no files, or one vanished.
         BadFileError: a file is not of the format given, or is changing (``FileChangingError``).
         ExtraMissingError: the format needs a package that is not installed.
@@ -79,7 +90,7 @@ def land(
         created_at=created_at,
         query=source.query if isinstance(source, TransformInput) else None,
     )
-    landing = _Landing(source, store, partition, frame, progress or _ignore)
+    landing = _Landing(source, store, partition, frame, progress or _ignore, tuple(unique_key))
     store.sweep(table, partition.key)
     for _ in range(ROUNDS):
         if (landed := landing.once(may_change=on_source_change == "new_batch")) is not None:
@@ -95,7 +106,7 @@ class _Piece:
     label: str
     source: str
     compression: str
-    feed: Callable[[PartWriter], None]
+    feed: Callable[[PartWriter], Window | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,35 +118,51 @@ class _Landing:
     partition: Partition
     frame: Manifest
     progress: Callable[[int, int], None]
+    unique_key: tuple[str, ...] = ()
 
     def once(self, *, may_change: bool) -> Landed | None:
         """Land, unless another attempt does so between our look at the newest batch and our end."""
         latest = self.store.latest(self.frame.table, self.frame.partition)
+        changed: tuple[str, ...] = ()
         if latest and isinstance(self.source, FilesInput):
             # Reading an unchanged source once is cheaper than copying it to find that out.
-            changed = differences(self.source, latest)
-            if (first := next(changed, None)) is None:
+            if not (changed := tuple(differences(self.source, latest))):
                 return self._replay(latest)
             if not may_change:
-                raise self._changed(latest, first, *changed)
+                raise self._changed(latest, *changed)
         with self.store.draft(self.frame.table, self.frame.partition) as draft:
-            manifest = self.manifest(self._write(draft), latest)
+            parts, window = self._write(draft)
+            manifest = self.manifest(parts, latest, window)
             if latest and latest.content_fingerprint == manifest.content_fingerprint:
                 return self._replay(latest)
+            if latest and not changed:
+                changed = (_difference(manifest, latest), *self._rows_changed(manifest, latest, draft))
             if latest and not may_change:
-                raise self._changed(latest, _difference(manifest, latest))
+                raise self._changed(latest, *changed)
             if draft.publish(manifest):
-                return Landed(manifest, self.store.address(manifest), replayed=False)
+                drifted = bool(latest and latest.cutoff_ts == manifest.cutoff_ts)
+                return Landed(manifest, self.store.address(manifest), False, changed, drifted)
         return None
 
-    def manifest(self, parts: tuple[Part, ...], latest: Manifest | None) -> Manifest:
+    def _rows_changed(self, manifest: Manifest, latest: Manifest, draft: Draft) -> tuple[str, ...]:
+        """Some of the rows that differ, by their keys, where both batches are small."""
+        if not self.unique_key or [len(item.parts) for item in (manifest, latest)] != [1, 1]:
+            return ()
+        old, new = latest.parts[0], manifest.parts[0]
+        if max(old.bytes, new.bytes) > SAMPLED_BYTES or not isinstance(self.frame.format, CsvFormat):
+            return ()
+        with self.store.open_part(latest, old) as before:
+            return changed_rows(before.read(), draft.content(new.name), self.unique_key)
+
+    def manifest(self, parts: tuple[Part, ...], latest: Manifest | None, window: Window | None = None) -> Manifest:
         """The manifest of the batch after the newest one, as a reader will get it."""
         number = batch_id(self.partition.compact, latest.revision + 1 if latest else 1)
-        manifest = replace(self.frame, batch_id=number, parts=parts)
+        manifest = replace(self.frame, batch_id=number, parts=parts, window=window)
         return Manifest.from_json(manifest.to_json())
 
-    def _write(self, draft: Draft) -> tuple[Part, ...]:
+    def _write(self, draft: Draft) -> tuple[tuple[Part, ...], Window | None]:
         parts: list[Part] = []
+        window: Window | None = None
         rows = size = 0
         for number, piece in enumerate(self._pieces()):
             suffix = f".{self.source.format.kind}{_ENDINGS.get(piece.compression, '')}"
@@ -149,16 +176,16 @@ class _Landing:
                     columns=self.source.columns if isinstance(self.source, FilesInput) else (),
                     progress=progress,
                 )
-                piece.feed(writer)
+                window = piece.feed(writer) or window
                 part = writer.part(partial(draft.part_name, number, suffix), source=piece.source)
             parts.append(part)
             rows, size = rows + part.rows, size + part.bytes
-        return tuple(parts)
+        return tuple(parts), window
 
     def _pieces(self) -> Iterator[_Piece]:
         if isinstance(self.source, QueryInput):
-            feed = partial(export_query, self.source, table=self.frame.table, partition=self.frame.partition)
-            yield _Piece("the result of the query", "query", "", feed)
+            export = partial(export_query, self.source, table=self.frame.table, partition=self.frame.partition)
+            yield _Piece("the result of the query", "query", "", export)
             return
         if isinstance(self.source, PythonInput):
             rows = PythonRows(self.source, table=self.frame.table, partition=self.frame.partition)
@@ -210,7 +237,8 @@ def _difference(manifest: Manifest, landed: Manifest) -> str:
 
 
 def _size(manifest: Manifest) -> str:
-    return f"{manifest.rows} rows in {manifest.bytes} bytes"
+    digest = manifest.parts[0].sha256[:12] if manifest.parts else "none"
+    return f"{manifest.rows} rows in {manifest.bytes} bytes, sha256 {digest}"
 
 
 def _add(progress: Callable[[int, int], None], rows: int, size: int, more_rows: int, more_bytes: int) -> None:

@@ -46,6 +46,10 @@ class LocalDraft:
             yield file
             os.fsync(file.fileno())
 
+    def content(self, name: str) -> bytes:
+        """The bytes of a part that has been written."""
+        return (self._folder / name).read_bytes()
+
     def publish(self, manifest: Manifest) -> bool:
         """Make the batch visible; False, and nothing is visible, when its number or a higher one is taken."""
         with (self._folder / MANIFEST_NAME).open("xb") as file:

@@ -35,6 +35,11 @@ class ObjectDraft:
         """The place for the next part; parts are written one after the other."""
         yield self._spool
 
+    def content(self, name: str) -> bytes:
+        """The bytes of the part that has been written, when it is the only one."""
+        self._spool.seek(0)
+        return self._spool.read()
+
     def publish(self, manifest: Manifest) -> bool:
         """Make the batch visible; False, and nothing is visible, when its number or a higher one is taken."""
         if any(revision > manifest.revision for revision in _taken(self._partition_folder)):

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import Any
 
 from airflow_idempotent.core.manifest import CsvFormat
+from airflow_idempotent.core.window import Window
 from airflow_idempotent.errors import SourceQueryError, SourceUnavailableError
 from airflow_idempotent.landing.binds import Piece, bind_names, ends_ordered, fill, split_sql, without_semicolon
-from airflow_idempotent.landing.dbapi import driver_of, export_rows
+from airflow_idempotent.landing.dbapi import ask_row, driver_of, export_rows
+from airflow_idempotent.landing.incremental import Incremental, quoted_name
 from airflow_idempotent.landing.inputs import QueryInput
 from airflow_idempotent.landing.part import PartWriter, RowBuffer
+from airflow_idempotent.landing.settled import Settled, settled
 
 # What decides how values look as text. Pinned, so that equal rows are equal bytes on any connection.
 # standard_conforming_strings makes the server read string literals as split_sql() does.
@@ -31,38 +35,55 @@ _AWAY = re.compile(r"08\w{3}|57P\w{2}|57014|40001|40P01|53\w{3}")
 _AWAY_MYSQL = {2002, 2003, 2006, 2013, 2055}
 
 
-def export_query(query: QueryInput, writer: PartWriter, *, table: str, partition: str) -> None:
-    """Write the rows of a query to ``writer``; the source is only read.
+def export_query(query: QueryInput, writer: PartWriter, *, table: str, partition: str) -> Window | None:
+    """Write the rows of a query to ``writer``; the source is only read. What there is to say of an incremental one.
 
     Raises:
+        CursorError: rows have no cursor, or are dated in the future, and the spec refuses that.
         SourceQueryError: the database refused it, or a bind has no value.
         SourceUnavailableError: the database went away, or cancelled the query.
     """
     pieces = without_semicolon(split_sql(query.sql))
-    if missing := [name for name in bind_names(pieces) if name not in query.binds]:
-        known = ", ".join(f":{name}" for name in sorted(query.binds)) or "none"
+    known_binds = {*query.binds, *(("watermark",) if query.reading else ())}
+    if missing := [name for name in bind_names(pieces) if name not in known_binds]:
+        known = ", ".join(f":{name}" for name in sorted(known_binds)) or "none"
         reason = f"the bind :{missing[0]} has no value (known: {known}; in an array slice write [1 : n])"
         raise SourceQueryError(table=table, partition=partition, reason=reason)
     with closing(query.connect()) as connection, _told(connection, table, partition):
         out = RowBuffer(writer)
-        if driver_of(connection) in ("psycopg", "psycopg2"):
-            _copy_out(connection, pieces, query, out)
-        else:
-            export_rows(connection, pieces, query, out)
+        export = _copy_out if driver_of(connection) in ("psycopg", "psycopg2") else _fetch_out
+        window = export(connection, pieces, query, out, table=table, partition=partition)
         out.flush()
+    return window
 
 
-def _copy_out(connection: Any, pieces: tuple[Piece, ...], query: QueryInput, out: RowBuffer) -> None:
+def _copy_out(
+    connection: Any, pieces: tuple[Piece, ...], query: QueryInput, out: RowBuffer, **where: str
+) -> Window | None:
     """Let PostgreSQL write the CSV, in a read-only transaction that sees one moment of the database."""
     connection.rollback()
     connection.autocommit = False
     if hasattr(connection, "set_client_encoding"):  # psycopg2 does not notice when the session changes it
         connection.set_client_encoding("UTF8")
+    # Who is writing has to be known before the snapshot is taken: afterwards it is too late to see who was.
+    activity = settled(connection, query.reading.now) if query.reading else None
     cursor = connection.cursor()
     cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     calls = ", ".join(["set_config(%s, %s, true)"] * len(PINNED))
     cursor.execute("SELECT " + calls, [text for setting in PINNED.items() for text in setting])
-    statement = _copy_statement(connection, pieces, query)
+    literal = _literals(connection)
+    window = None
+    if query.reading and activity:
+        bounded = Incremental(query.reading, pieces, quoted_name(query.reading.cursor, "psycopg"), activity.read_at)
+
+        def ask(asked: tuple[Piece, ...], binds: Mapping[str, Any]) -> tuple[Any, ...]:
+            values = {**query.binds, **binds}
+            cursor.execute(fill(asked, lambda name: literal(values[name])))  # no values: a % stays one
+            return tuple(cursor.fetchone())
+
+        window = bounded.look(ask, activity, **where)
+        pieces, query = bounded.rows(), replace(query, binds={**query.binds, **bounded.binds})
+    statement = _copy_statement(literal, pieces, query)
     if hasattr(cursor, "copy_expert"):
         cursor.copy_expert(statement, out)
     else:
@@ -70,11 +91,27 @@ def _copy_out(connection: Any, pieces: tuple[Piece, ...], query: QueryInput, out
             for row in copy:
                 out.write(row)
     connection.rollback()
+    return window
 
 
-def _copy_statement(connection: Any, pieces: tuple[Piece, ...], query: QueryInput) -> str:
+def _fetch_out(
+    connection: Any, pieces: tuple[Piece, ...], query: QueryInput, out: RowBuffer, **where: str
+) -> Window | None:
+    """The same from any other database. Rows that came after they were counted are no harm: they lie higher."""
+    window = None
+    if query.reading:
+        reading, driver = query.reading, driver_of(connection)
+        bounded = Incremental(reading, pieces, quoted_name(reading.cursor, driver), reading.now)
+        query = replace(query, binds={**query.binds, **bounded.binds})
+        unknown = Settled(reading.now, None, f"{driver} does not tell who is writing")
+        window = bounded.look(lambda asked, binds: ask_row(connection, asked, query), unknown, **where)
+        pieces = bounded.rows()
+    export_rows(connection, pieces, query, out)
+    return window
+
+
+def _copy_statement(literal: Callable[[Any], str], pieces: tuple[Piece, ...], query: QueryInput) -> str:
     """The COPY of the query. It takes no parameters, so the driver itself writes the values as literals."""
-    literal = _literals(connection)
     sql = fill(pieces, lambda name: literal(query.binds[name]))
     if not ends_ordered(pieces):
         # By their text as bytes: works for every type and tells apart whatever the CSV tells apart.

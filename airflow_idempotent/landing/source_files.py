@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator
-from itertools import zip_longest
 from typing import Any
 
 from airflow_idempotent.core.manifest import Manifest, Part, compression_of
@@ -13,7 +12,7 @@ from airflow_idempotent.errors import BadFileError, FileChangingError
 from airflow_idempotent.landing.csv_records import CHUNK
 from airflow_idempotent.landing.inputs import FilesInput
 from airflow_idempotent.landing.part import PartWriter
-from airflow_idempotent.landing.paths import identity, local_path, shown
+from airflow_idempotent.landing.paths import clean_name, identity, local_path, shown
 
 
 def copy_file(path: Any, writer: PartWriter) -> None:
@@ -48,13 +47,25 @@ def differences(source: FilesInput, landed: Manifest) -> Iterator[str]:
         yield "the format options of the spec"
     elif source.columns and any(part.columns != source.columns for part in landed.parts):
         yield "the columns of the spec"
-    for path, part in zip_longest(source.paths, landed.parts):
-        if part is None:
+    names = [_plain(clean_name(path.name)) for path in source.paths]
+    left: dict[str, list[Part]] = {}
+    for part in landed.parts:
+        left.setdefault(_plain(part.source), []).append(part)
+    matched = [left[name].pop(0) if left.get(name) else None for name in names]
+    for path, counterpart in zip(source.paths, matched, strict=True):
+        if counterpart is None:
             yield f"{path.name}: new"
-        elif path is None:
-            yield f"{part.source}: gone"
-        elif found := _difference(path, part):
+        elif found := _difference(path, counterpart):
             yield f"{path.name}: {found}"
+    gone = [part for parts in left.values() for part in parts]
+    yield from (f"{part.source}: gone" for part in gone)
+    if not gone and None not in matched and tuple(matched) != landed.parts:
+        yield "the order of the files"
+
+
+def _plain(name: str) -> str:
+    """The name of a file whatever it is compressed by."""
+    return name.rpartition(".")[0] if compression_of(name) else name
 
 
 def _difference(path: Any, part: Part) -> str:
@@ -69,4 +80,6 @@ def _difference(path: Any, part: Part) -> str:
     with path.open("rb") as file:
         while chunk := file.read(CHUNK):
             digest.update(chunk)
-    return "" if digest.hexdigest() == part.sha256 else "other content of the same length"
+    if (found := digest.hexdigest()) == part.sha256:
+        return ""
+    return f"other content of the same length, sha256 {found[:12]}, in the batch {part.sha256[:12]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import IO, Any, BinaryIO, Protocol
@@ -12,6 +13,7 @@ from airflow_idempotent.core.manifest import (
     Part,
     batch_folder,
     batch_of_folder,
+    folder_name,
     partition_folder,
     revision_of,
 )
@@ -26,6 +28,7 @@ class Draft(Protocol):
 
     def part_name(self, number: int, suffix: str, sha256: str) -> str: ...
     def part(self, number: int, suffix: str) -> AbstractContextManager[IO[bytes]]: ...
+    def content(self, name: str) -> bytes: ...
     def publish(self, manifest: Manifest) -> bool: ...
 
 
@@ -60,6 +63,20 @@ class BatchStore:
         """
         newest_first = reversed(self._batches(table, partition))
         return next((found for batch in newest_first if (found := self._find(table, partition, batch))), None)
+
+    def newest(self, table: str) -> Iterator[Manifest]:
+        """The manifest of the newest complete batch of each partition, in the order of their folders.
+
+        Raises:
+            BatchDamagedError: as for ``manifests``.
+        """
+        for folder in children(self.root / folder_name(table)):
+            batches = (batch for child in children(folder) if (batch := batch_of_folder(child.name)))
+            for batch in sorted(batches, key=revision_of, reverse=True):
+                found = _load(folder / f"batch={batch}" / MANIFEST_NAME)
+                if found and found.table == table and folder.name == f"partition={folder_name(found.partition)}":
+                    yield found
+                    break
 
     def read(self, table: str, partition: str, batch_id: str) -> Manifest:
         """The manifest of one batch.

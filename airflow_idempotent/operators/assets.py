@@ -22,6 +22,11 @@ def table_asset(spec: LoadSpec) -> Asset:
     return _asset(spec.conn_id, spec.relation)
 
 
+def drift_asset(spec: LoadSpec) -> Asset:
+    """The asset of what audits find of a table: its own URI with ``/drift`` behind it."""
+    return Asset(f"{table_asset(spec).uri}/drift")
+
+
 def input_assets(spec: TableSpec) -> list[Asset]:
     """The assets of the tables that a transform reads; its own is none of them, though it may read that too."""
     if not isinstance(spec.source, Transform):

@@ -97,6 +97,11 @@ def version(batches: Sequence[tuple[str, str]]) -> dict[str, DatasetFacet]:
     return {"version": dataset_version_dataset.DatasetVersionDatasetFacet(datasetVersion=f"{first}:{mark[-16:]}")}
 
 
+def table_version(number: int) -> dict[str, DatasetFacet]:
+    """The version that is live now, by its number."""
+    return {"version": dataset_version_dataset.DatasetVersionDatasetFacet(datasetVersion=f"v{number}")}
+
+
 def schema(columns: Iterable[Column]) -> dict[str, DatasetFacet]:
     """Names and types of columns; types that nobody knows are left open."""
     fields = [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,11 +13,13 @@ from airflow.providers.common.compat.sdk import AirflowSkipException, Context
 from jinja2.exceptions import TemplateError
 
 from airflow_idempotent.errors import ArgumentsError, SourceMissingError
-from airflow_idempotent.landing.code import pinned, python_input
-from airflow_idempotent.landing.inputs import Input, QueryInput, find_files
+from airflow_idempotent.landing.code import pinned, python_input, query_input
+from airflow_idempotent.landing.inputs import Input, find_files
 from airflow_idempotent.landing.land import land
+from airflow_idempotent.landing.pinning import pinned_for
 from airflow_idempotent.landing.retention import retain
 from airflow_idempotent.landing.store import BatchStore
+from airflow_idempotent.landing.telling import told
 from airflow_idempotent.operators.base import PartitionOperator
 from airflow_idempotent.operators.connections import landing_root, storage_path
 from airflow_idempotent.operators.lineage import Answers
@@ -26,6 +30,7 @@ from airflow_idempotent.spec.source import Files, Query
 from airflow_idempotent.spec.table import TableSpec
 from airflow_idempotent.spec.transform import Transform
 
+log = logging.getLogger(__name__)
 PROGRESS_SECONDS = 10
 
 
@@ -37,8 +42,8 @@ class AtomicLandOperator(PartitionOperator):
     :param source: ``Files(path)``, ``Query(sql, conn_id=…)``, ``Python("module:function")``, ``Transform(sql)``,
         or the same as a mapping. The path and the SQL of a query are templates, rendered for each partition:
         besides Airflow's own variables they see ``partition`` (``key``, ``start``, ``end``). Queries take the
-        binds ``:start :end :cutoff_ts :key``. A transform's SQL is no template; it is pinned here and run by
-        the stage_merge that follows, inside the warehouse.
+        binds ``:start :end :cutoff_ts :key``, incremental ones ``:watermark`` too. A transform's SQL is no template;
+        it is pinned here and run by the stage_merge that follows, inside the warehouse.
     :param on_source_change: ``new_batch`` (default) or ``fail``, when a partition's source differs from its batch.
     :param on_empty: ``fail`` (default), ``skip`` or ``publish_empty`` when there is no input.
     :param keep_batches: Newest batches kept per partition, default 7.
@@ -82,6 +87,7 @@ class AtomicLandOperator(PartitionOperator):
     def step(self, spec: LandSpec | TableSpec, assignment: Assignment, context: Context) -> dict[str, Any]:
         """Land one partition; the pointer that stage_merge takes."""
         partition, store = assignment.partition, BatchStore(landing_root(spec.landing.root))
+        assignment = _pinned(spec, assignment, store, context)
         try:
             landed = land(
                 self._input(spec, assignment, context),
@@ -94,6 +100,7 @@ class AtomicLandOperator(PartitionOperator):
                 created_at=datetime.now(UTC).isoformat(),
                 progress=self._progress(spec.table, partition.key),
                 may_be_empty=spec.on_empty == "publish_empty",
+                unique_key=spec.unique_key,
             )
         except SourceMissingError as missing:
             if spec.on_empty == "skip":
@@ -112,6 +119,8 @@ class AtomicLandOperator(PartitionOperator):
             "replayed": landed.replayed,
         }
         self.log.info("land %s", " ".join(f"{name}={value}" for name, value in pointer.items()))
+        for level, line in told(landed):
+            log.log(level, "land table=%s partition=%s %s", spec.table, partition.key, line)
         return pointer
 
     def _input(self, spec: LandSpec | TableSpec, assignment: Assignment, context: Context) -> Input:
@@ -130,10 +139,11 @@ class AtomicLandOperator(PartitionOperator):
             return python_input(spec, source, partition, cutoff_ts=cutoff_ts, params=dict(params or {}))
         if isinstance(source, Transform):
             return pinned(source, partition, cutoff_ts=cutoff_ts, run_id=str(context.get("run_id") or ""))
-        binds = {"start": partition.start, "end": partition.end, "cutoff_ts": cutoff_ts, "key": partition.key}
         sql = self._rendered("source.sql", source.sql, assignment, context)
         self.diary.note(partition.key, sql=sql)
-        return QueryInput(sql, binds, self.connections.source(source.conn_id))
+        low = datetime.fromisoformat(assignment.low)
+        connect = self.connections.source(source.conn_id)
+        return query_input(spec, source, partition, sql, cutoff_ts, low, connect, assignment.known_until)
 
     def _rendered(self, name: str, template: str, assignment: Assignment, context: Context) -> str:
         variables: Any = context
@@ -157,3 +167,18 @@ class AtomicLandOperator(PartitionOperator):
                 self.log.info("land table=%s partition=%s rows=%d bytes=%d so far", table, partition, rows, size)
 
         return tell
+
+
+def _pinned(spec: LandSpec | TableSpec, assignment: Assignment, store: BatchStore, context: Context) -> Assignment:
+    """The assignment with what an earlier attempt of the same run, or the newest batch, has settled already."""
+    attempt = attempt_of(context, assignment.lane)
+    found = pinned_for(
+        assignment.partition,
+        store.manifests(spec.table, assignment.partition.key),
+        run=f"{attempt.dag_id}/{attempt.run_id}/" if attempt.dag_id else "",
+        cutoff_ts=assignment.cutoff_ts,
+        cutoff_given=assignment.cutoff_given,
+        low=assignment.low,
+        cursor=getattr(spec.source, "cursor", None),
+    )
+    return replace(assignment, cutoff_ts=found.cutoff_ts, low=found.low)

@@ -14,11 +14,11 @@ from openlineage.client.facet_v2 import DatasetFacet, JobFacet, sql_job
 from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.duplicates import Deduplicated
 from airflow_idempotent.core.lineage import ColumnLineage, Origin, Use, located, standing_part
-from airflow_idempotent.core.manifest import Manifest, PinnedQuery, folder_name
+from airflow_idempotent.core.manifest import PinnedQuery
 from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.version import Swapped, version_name
 from airflow_idempotent.operators import facets
-from airflow_idempotent.operators.connections import landing_root
-from airflow_idempotent.operators.datasets import Tables, exported
+from airflow_idempotent.operators.datasets import Batches, Tables, exported
 from airflow_idempotent.operators.lineage import Done
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.spec.source import Files, Query
@@ -28,56 +28,6 @@ from airflow_idempotent.sql.user_query import QueryTextError, tables_of
 
 log = logging.getLogger(__name__)
 Lineage = OperatorLineage[Any, Any]
-
-
-@dataclass
-class Batches:
-    """What a task knows of batches: where they lie, and which of them it has landed or found."""
-
-    spec: LoadSpec
-    done: tuple[Done, ...]
-
-    @property
-    def manifests(self) -> list[Manifest]:
-        """Of batches that are there: validate stands in with an empty one where none is."""
-        return [item.manifest for item in self.done if item.manifest is not None and item.manifest.batch_id]
-
-    @property
-    def with_files(self) -> list[Manifest]:
-        return [item for item in self.manifests if not item.query]
-
-    @property
-    def versions(self) -> list[tuple[str, str]]:
-        """The batches with their fingerprints; the fingerprint of a query is that of the question."""
-        return [(item.batch_id, item.content_fingerprint) for item in self.manifests]
-
-    @cached_property
-    def dataset(self) -> tuple[str, str]:
-        """All batches of the table are one: the folder they lie in."""
-        address = next((item.address for item in self.done if item.address), "")
-        root = address.rsplit("/", 3)[0] if address else ""
-        return located(root or f"{landing_root(self.spec.landing.root)}/{folder_name(self.spec.table)}")
-
-    @property
-    def about(self) -> dict[str, DatasetFacet]:
-        """Which version it is now, and how its files look."""
-        found = facets.version(self.versions)
-        if files := self.with_files:
-            layer = self.dataset[0].partition("://")[0]
-            found |= facets.schema(Column(name, "") for name in files[-1].columns) | facets.storage(files[-1], layer)
-        return found
-
-    def read(self) -> InputDataset:
-        """The batches as an input."""
-        folders = [located(item.address)[1].rpartition("/")[0] for item in self.done if item.address]
-        extra = facets.files_read(self.with_files) | facets.only_files(folders)
-        return InputDataset(*self.dataset, facets=self.about, inputFacets=extra)
-
-    def written(self) -> OutputDataset:
-        """The batches as an output; those that lay there already were not written."""
-        fresh = [item.manifest for item in self.done if item.manifest in self.with_files and not item.replayed]
-        extra = facets.files_written(filter(None, fresh)) if self.with_files else {}
-        return OutputDataset(*self.dataset, facets=self.about, outputFacets=extra)
 
 
 @dataclass
@@ -236,3 +186,24 @@ class Deduplicating:
             outputFacets=facets.removed(removed.removed) if removed else {},
         )
         return OperatorLineage(outputs=[table])
+
+
+@dataclass
+class Swapping:
+    """One version of the table becomes the live one: what was built as a shadow is the table now."""
+
+    relation: Relation
+    conn_id: str
+    shadow: Relation | None = None
+    done: Swapped | None = None
+
+    def tell(self, *, finished: bool) -> Lineage:
+        tables = Tables(self.conn_id)
+        shape = tables.shapes([self.relation]).get(self.relation) if finished else None
+        about = facets.schema(shape.columns if shape else ())
+        shadow = self.shadow
+        if self.done is not None:
+            about |= facets.table_version(self.done.version)
+            shadow = shadow or version_name(self.relation, self.done.version)
+        inputs = [InputDataset(*tables.named(shadow))] if shadow else []
+        return OperatorLineage(inputs=inputs, outputs=[OutputDataset(*tables.named(self.relation), facets=about)])

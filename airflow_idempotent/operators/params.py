@@ -26,6 +26,7 @@ REPROCESS = {
     Reprocess.MISSING: "missing: those never loaded",
     Reprocess.FAILED: "failed: those whose last load or check failed",
     Reprocess.STALE: "stale: those loaded by another version of the spec",
+    Reprocess.DRIFTED: "drifted: those in which an audit found something, loaded anew",
     Reprocess.CHANGED: "changed: all, rewritten only where the source changed",
 }
 
@@ -134,7 +135,7 @@ def read_params(spec: LoadSpec, conf: Mapping[str, Any] | None) -> RunParams:
             return default
 
     def instant(value: Any) -> datetime | None:
-        return _instant(value, spec.timezone)
+        return read_instant(value, spec.timezone)
 
     found = RunParams(
         from_date=read("from_date", instant, None),
@@ -142,9 +143,9 @@ def read_params(spec: LoadSpec, conf: Mapping[str, Any] | None) -> RunParams:
         reprocess=read("reprocess_behavior", _reprocess, Reprocess.ALL),
         cutoff_ts=read("cutoff_ts", instant, None),
         target=read("target", _target, "live"),
-        cutover=read("cutover", _flag, False),
-        dry_run=read("dry_run", _flag, False),
-        force=read("force", _flag, False),
+        cutover=read("cutover", read_flag, False),
+        dry_run=read("dry_run", read_flag, False),
+        force=read("force", read_flag, False),
         reason=read("reason", str, ""),
     )
     if problems:
@@ -152,7 +153,8 @@ def read_params(spec: LoadSpec, conf: Mapping[str, Any] | None) -> RunParams:
     return found
 
 
-def _instant(value: Any, zone: str) -> datetime:
+def read_instant(value: Any, zone: str) -> datetime:
+    """A date or an instant, local to the zone where it says no other."""
     try:
         found = datetime.fromisoformat(str(value))
     except ValueError:
@@ -176,7 +178,8 @@ def _target(value: Any) -> Literal["live", "shadow"]:
     raise ValueError("is neither live nor shadow")
 
 
-def _flag(value: Any) -> bool:
+def read_flag(value: Any) -> bool:
+    """True or false, and nothing that only looks like it."""
     if not isinstance(value, bool):
         raise ValueError("is neither true nor false")
     return value

@@ -10,21 +10,23 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperator, Context, conf
 
-from airflow_idempotent.engine.states import known_partitions
+from airflow_idempotent.engine.states import known_partitions, watermark_of
 from airflow_idempotent.operators.base import airflow_errors
 from airflow_idempotent.operators.connections import Connections
 from airflow_idempotent.operators.params import RunParams, read_params
 from airflow_idempotent.operators.run import run_of
 from airflow_idempotent.plan.resolve import Known, Plan, Reprocess, Run, resolve
+from airflow_idempotent.spec.source import Query
 from airflow_idempotent.spec.table import TableSpec
 
-BY_LEDGER = (Reprocess.MISSING, Reprocess.FAILED, Reprocess.STALE)
+BY_LEDGER = (Reprocess.MISSING, Reprocess.FAILED, Reprocess.STALE, Reprocess.DRIFTED)
 
 
 class PlanOperator(BaseOperator):
     """Resolves the partitions of a run, folded into as many lists as there will be mapped tasks.
 
-    Only reads: the params and the interval of the run, and the ledger when the params ask for it.
+    Only reads: the params and the interval of the run, and the ledger when the params ask for it or the table is
+    fed by an incremental query, whose watermark is pinned here.
 
     :param spec: The table's spec.
     """
@@ -56,6 +58,10 @@ class PlanOperator(BaseOperator):
             first = self.spec.grain.partition(run.from_date, self.spec.timezone)
             connect = Connections().warehouse(self.spec.conn_id)
             known = known_partitions(connect, self.spec.table, first.start, run.to_date, version)
+        source = self.spec.source
+        if run.run_type == "scheduled" and isinstance(source, Query) and source.cursor:
+            connect = Connections().warehouse(self.spec.conn_id)
+            run = replace(run, watermark=watermark_of(connect, self.spec.table, source.cursor))
         return resolve(self.spec, run, known)
 
     def _tell(self, plan: Plan, params: RunParams) -> None:

@@ -23,7 +23,11 @@ INTERVALS = ("scheduled", "backfill")
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One partition that this task has to work on, and what was pinned for it when the run was planned."""
+    """One partition that this task has to work on, and what was pinned for it when the run was planned.
+
+    ``cutoff_given`` says that somebody asked for just this cutoff. ``low`` is from where an incremental query
+    is read, ISO 8601; empty for the begin of the partition. ``known_until`` is its watermark, if there is one.
+    """
 
     partition: Partition
     cutoff_ts: str
@@ -31,6 +35,10 @@ class Assignment:
     skip_unchanged: bool = False
     dry_run: bool = False
     force: bool = False
+    looks_back: bool = False
+    cutoff_given: bool = False
+    low: str = ""
+    known_until: str = ""
     target: Literal["live", "shadow"] = "live"
 
 
@@ -128,6 +136,10 @@ def _planned(spec: LoadSpec, pointer: Mapping[str, Any], run: Run) -> Assignment
         skip_unchanged=bool(pointer.get("skip_unchanged")),
         dry_run=bool(pointer.get("dry_run")),
         force=bool(pointer.get("force")),
+        looks_back=bool(pointer.get("looks_back")),
+        cutoff_given=bool(pointer.get("cutoff_given")),
+        low=str(pointer.get("low") or ""),
+        known_until=str(pointer.get("known_until") or ""),
         target="shadow" if pointer.get("target") == "shadow" else "live",
     )
 

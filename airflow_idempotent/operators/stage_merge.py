@@ -11,6 +11,7 @@ from airflow_idempotent.engine.stage_merge import stage_merge
 from airflow_idempotent.operators.base import PartitionOperator
 from airflow_idempotent.operators.batches import batch_for, nothing_landed
 from airflow_idempotent.operators.lineage import Answers
+from airflow_idempotent.operators.metrics import count_rows
 from airflow_idempotent.operators.run import Assignment, attempt_of, target_of
 from airflow_idempotent.plan.build import Load
 from airflow_idempotent.spec.load import LoadSpec
@@ -134,6 +135,7 @@ class StageMergeOperator(PartitionOperator):
                 manifest,
                 skip_unchanged=assignment.skip_unchanged,
                 force=force,
+                looks_back=assignment.looks_back,
                 target=target_of(self.target, assignment.target),
             ),
             connect=self.connections.warehouse(spec.conn_id),
@@ -142,4 +144,6 @@ class StageMergeOperator(PartitionOperator):
             dry_run=assignment.dry_run or self.dry_run_only,
         )
         self.diary.note(key, receipt=receipt, checks=receipt.checks)
+        if not (receipt.replayed or receipt.dry_run):
+            count_rows(spec.table, receipt.effects.as_dict())
         return receipt.as_pointer()

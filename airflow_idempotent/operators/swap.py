@@ -9,19 +9,20 @@ from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperat
 
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Timeouts
-from airflow_idempotent.core.version import Keeping, RollbackOrder, SwapOrder
+from airflow_idempotent.core.version import Keeping, RollbackOrder, SwapOrder, Swapped
 from airflow_idempotent.engine.retiring import clean_up
 from airflow_idempotent.engine.swap import rollback, swap
 from airflow_idempotent.errors import ArgumentsError, CutoverError, SwapSupersededError
 from airflow_idempotent.operators.base import airflow_errors
 from airflow_idempotent.operators.connections import Connections
+from airflow_idempotent.operators.lineage import Answers, TellsLineage
 from airflow_idempotent.operators.params import read_params
 from airflow_idempotent.operators.run import LOST, attempt_of
 from airflow_idempotent.spec.durations import duration
 from airflow_idempotent.spec.table import TableSpec
 
 
-class VersionOperator(BaseOperator):
+class VersionOperator(TellsLineage, BaseOperator):
     """What SwapTableOperator and RollbackOperator share.
 
     :param table: The live table, ``schema.table``.
@@ -30,6 +31,7 @@ class VersionOperator(BaseOperator):
     """
 
     template_fields: Sequence[str] = ("table", "conn_id", "lock_timeout")
+    swapped: Swapped | None = None
     ui_color = "#eee0db"
 
     def __init__(
@@ -53,6 +55,13 @@ class VersionOperator(BaseOperator):
     def act(self, context: Context) -> dict[str, Any]:
         """Do the operator's work."""
         raise NotImplementedError
+
+    def teller(self) -> Answers:
+        from airflow_idempotent.operators.openlineage import Swapping
+
+        shadow = getattr(self, "shadow", None)
+        given = Relation.parse(shadow) if shadow and shadow not in LOST else None
+        return Swapping(Relation.parse(self.table), self.conn_id, given, self.swapped)
 
     def on_kill(self) -> None:
         """Cancel the query of a task that is killed; the old table stays live."""
@@ -144,7 +153,7 @@ class SwapTableOperator(VersionOperator):
     def _swapped(self, order: SwapOrder, keeping: Keeping, conn_id: str, context: Context) -> dict[str, Any]:
         words: dict[str, Any] = {"connect": self.connections.warehouse(conn_id)}
         words["attempt"] = attempt_of(context, "manual")
-        done = swap(order, **words)
+        self.swapped = done = swap(order, **words)
         cleaned = clean_up(order.live, keeping, timeouts=order.timeouts, **words)
         return done.as_pointer() | {"dropped": list(cleaned.dropped), "left": dict(cleaned.left)}
 
@@ -168,4 +177,5 @@ class RollbackOperator(VersionOperator):
         to = None if self.to in (None, *LOST) else int(str(self.to))
         order = RollbackOrder(Relation.parse(self.table), to, self.timeouts)
         connect = self.connections.warehouse(self.conn_id)
-        return rollback(order, connect=connect, attempt=attempt_of(context, "manual")).as_pointer()
+        self.swapped = rollback(order, connect=connect, attempt=attempt_of(context, "manual"))
+        return self.swapped.as_pointer()

@@ -94,13 +94,14 @@ class ValidatePartitionOperator(PartitionOperator):
         """Look at one partition; the verdict as a pointer."""
         if assignment.dry_run:
             raise AirflowSkipException(f"{spec.table} {assignment.partition}: a dry run published nothing")
-        _, manifest = batch_for(spec, assignment.partition, self.batch)
+        store, manifest = batch_for(spec, assignment.partition, self.batch)
         key, batch = assignment.partition.key, manifest or _no_batch(spec, assignment.partition)
         self.diary.note(key, manifest=batch)
         receipt = validate(
             Load(spec, assignment.partition, batch, target=target_of(self.target, assignment.target)),
             connect=self.connections.warehouse(spec.conn_id),
             attempt=attempt_of(context, assignment.lane),
+            batches=store,
         )
         self.diary.note(key, receipt=receipt, checks=receipt.checks)
         return receipt.as_pointer()

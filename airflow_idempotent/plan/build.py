@@ -14,7 +14,6 @@ from airflow_idempotent.core.actions import (
     CreateTarget,
     EnsureChild,
     EnsureIndex,
-    MeasurePartition,
     QueryBatch,
     RunChecks,
 )
@@ -23,11 +22,13 @@ from airflow_idempotent.core.drift import SchemaChange
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import short_name
-from airflow_idempotent.core.staged import Scope, Staged
+from airflow_idempotent.core.staged import Staged
 from airflow_idempotent.core.step import Step, Timeouts
 from airflow_idempotent.errors import TargetMissingError
 from airflow_idempotent.plan.fitting import asked_of_batch, batch_columns, ruling, sequence_of, target_version
 from airflow_idempotent.plan.inspection import inspection
+from airflow_idempotent.plan.late import consecutive_since
+from airflow_idempotent.plan.measuring import measuring
 from airflow_idempotent.plan.schema_change import actions_of, changed_shape
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
@@ -37,6 +38,7 @@ from airflow_idempotent.spec.load import LoadSpec
 class Load:
     """A request: this batch of this partition, by the rules of this spec.
 
+    ``looks_back`` when a later run reads it again for late data.
     ``target`` says whether readers read what is loaded, or a version of the table that is built beside it.
     """
 
@@ -45,6 +47,7 @@ class Load:
     manifest: Manifest
     skip_unchanged: bool = False
     force: bool = False
+    looks_back: bool = False
     target: Literal["live", "shadow"] = "live"
 
 
@@ -77,14 +80,14 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
     extra = tuple(item for item in asked_of_batch(spec, target) if item.name not in target)
     actions: list[Action] = [CreateStaging(target.relation, staged.staging, columns, ignored, extra, spec.quarantines)]
     actions += filling(load, staged)
-    actions += inspection(spec, staged, target)
+    actions += inspection(spec, load.manifest, staged, target)
     if staged.deduplicated:
         actions += strategy.prepare(staged)
     if spec.checks:
-        actions.append(RunChecks(strategy.checked_rows(staged), spec.checks, columns))
+        gate = (strategy.checked_rows(staged), spec.checks, columns, strategy.winners_key(staged), by)
+        actions.append(RunChecks(*gate, source=staged.staging, key=spec.unique_key))
     actions += strategy.write(staged)
-    if by or strategy.scope is Scope.TABLE:
-        actions.append(MeasurePartition(target.relation, by, load.partition))
+    actions += measuring(spec, load.partition, load.manifest.batch_id, target)
     return Step(
         target=target,
         partition=load.partition,
@@ -100,6 +103,8 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         table_version=spec.number,
         # What a query reads may have changed, though the query has not.
         may_replay=load.skip_unchanged and not load.manifest.query,
+        consecutive_since=consecutive_since(spec),
+        looks_back=load.looks_back,
         timeouts=Timeouts(spec.lock_timeout, spec.statement_timeout),
     )
 
@@ -125,9 +130,7 @@ def bind_values(binds: Mapping[str, str]) -> tuple[tuple[str, Any], ...]:
 def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
     """The batch as the strategy sees it."""
     spec, by = load.spec, load.spec.partition_column
-    staging, winners = (
-        short_name(name, spec.table, load.manifest.batch_id) for name in ("idem_staging", "idem_winners")
-    )
+    staging, winners = (short_name(name, spec.table) for name in ("idem_staging", "idem_winners"))
     return Staged(
         target=target.relation,
         staging=staging,

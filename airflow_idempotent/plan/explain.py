@@ -67,6 +67,7 @@ _OPTIONS = {
     "empty partition": ("on_empty",),
     "schema change": ("on_schema_change",),
     "backfill": ("backfill",),
+    "audit": ("audit",),
 }
 
 
@@ -113,6 +114,7 @@ def _topics(spec: TableSpec) -> Iterator[tuple[str, str]]:
     yield "empty partition", EMPTY[spec.on_empty]
     yield "schema change", SCHEMA[spec.on_schema_change]
     yield "backfill", _backfill(spec)
+    yield "audit", _audit(spec)
 
 
 def _dag(spec: TableSpec) -> str:
@@ -160,7 +162,8 @@ def _source(spec: TableSpec) -> str:
         reads = _listed([str(table) for table in source.tables]) or "no table"
         binds = _listed([f":{name}" for name in source.binds]) or "none"
         return f"SQL inside the warehouse. Reads: {reads}. Binds: {binds}. {one_line(source.sql)}"
-    return f"A query over connection {source.conn_id}: {' '.join(source.sql.split())}"
+    cursor = f", incremental by {source.cursor}" if source.cursor else ""
+    return f"A query over connection {source.conn_id}{cursor}: {' '.join(source.sql.split())}"
 
 
 def _format(source: Files) -> str:
@@ -207,6 +210,17 @@ def _versions(spec: TableSpec) -> str:
         return f"{built}; it is swapped in by hand." if spec.table_version > 1 else ""
     when = "in a run with the param cutover, " if spec.publish.cutover == "manual" else ""
     return f"{built}; it is swapped in, {when}once all partitions of the live table are in it and validated."
+
+
+def _audit(spec: TableSpec) -> str:
+    if not spec.audit:
+        return "None. By hand: airflow-idempotent audit."
+    when = spec.audit.schedule or "when it is triggered"
+    sample = spec.audit.sample
+    many = {"all": "every published partition"}.get(str(sample), f"{sample} of the published partitions")
+    ending = "fails the task 'alarm'" if spec.audit.on_drift == "fail" else "is logged"
+    again = "; queries and functions of the source are run again" if spec.audit.requery else ""
+    return f"{spec.audit_id}, {when}: {many}, longest waiting first; what is found first {ending}{again}."
 
 
 def _backfill(spec: TableSpec) -> str:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from airflow_idempotent.core.actions import Action, InspectBatch, RejectRows
 from airflow_idempotent.core.columns import TableShape
+from airflow_idempotent.core.manifest import Manifest
+from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.staged import Staged
+from airflow_idempotent.plan.late import lookback_start
 from airflow_idempotent.spec.load import LoadSpec
+from airflow_idempotent.spec.table import TableSpec
 
 
-def inspection(spec: LoadSpec, staged: Staged, target: TableShape) -> tuple[Action, ...]:
+def inspection(spec: LoadSpec, manifest: Manifest, staged: Staged, target: TableShape) -> tuple[Action, ...]:
     """Bad and unwanted rows are taken out where the spec says so, the others are refused; the rest is measured."""
     missing, outside = (spec.policy_for(name) for name in ("on_event_time_missing", "on_outside_partition"))
     lenient = spec.quarantines
@@ -38,6 +44,23 @@ def inspection(spec: LoadSpec, staged: Staged, target: TableShape) -> tuple[Acti
         event_time=staged.partition_column,
         partition=staged.partition if outside == "raise" else None,
         no_missing=missing == "raise",
+        late_since=_late_since(spec, staged) if outside == "include" else None,
+        new_since=_new_since(manifest, staged),
     )
     wanted = lenient or rejecting.missing or rejecting.outside
     return (rejecting, inspecting) if wanted else (inspecting,)
+
+
+def _late_since(spec: LoadSpec, staged: Staged) -> tuple[Partition, Partition] | None:
+    """From where on rows are late, and no longer too late, where rows know their time and a run knows a lookback."""
+    if not isinstance(spec, TableSpec) or staged.partition_column not in staged.columns:
+        return None
+    return lookback_start(spec, staged.partition), staged.partition
+
+
+def _new_since(manifest: Manifest, staged: Staged) -> tuple[str, datetime] | None:
+    """From which cursor on rows of an incremental query are new; what lies below is mostly read again."""
+    window = manifest.window
+    if not window or not window.known_until or window.cursor not in staged.columns:
+        return None
+    return window.cursor, datetime.fromisoformat(window.known_until)

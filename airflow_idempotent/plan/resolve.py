@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from airflow_idempotent.core.audit import Cause, is_stale
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import State
 from airflow_idempotent.errors import NoPartitionError, OutOfRangeError, RangeError
+from airflow_idempotent.plan.late import cutoff_of, is_incremental, looked_back_at, read_from
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.spec.table import TableSpec
@@ -23,6 +25,7 @@ class Reprocess(StrEnum):
     MISSING = "missing"
     FAILED = "failed"
     STALE = "stale"
+    DRIFTED = "drifted"
     CHANGED = "changed"
 
 
@@ -31,6 +34,7 @@ class Run:
     """What is known of a run when it is planned; ``run_type`` is Airflow's: scheduled, backfill, manual, …
 
     Instants are timezone-aware. ``now`` is the only clock; nothing after the plan reads another.
+    ``watermark`` is that of the table's incremental query, as far as the ledger knows one.
     """
 
     now: datetime
@@ -43,6 +47,7 @@ class Run:
     reprocess: Reprocess = Reprocess.ALL
     cutoff_ts: datetime | None = None
     force: bool = False
+    watermark: datetime | None = None
 
     @property
     def lane(self) -> str:
@@ -52,18 +57,34 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the ledger says of one partition; ``spec_fingerprint`` is empty while nothing was ever published."""
+    """What the ledger says of one partition; ``spec_fingerprint`` is empty while nothing was ever published.
+
+    ``drift`` is what audits have found and nothing has healed.
+    """
 
     state: State
     spec_fingerprint: str
+    drift: tuple[Cause, ...] = ()
+
+    @property
+    def drifted(self) -> str:
+        """What a load can heal; empty when there is nothing."""
+        return ", ".join(cause.replace("_", " ") for cause in self.drift if cause.alarms)
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One partition of a plan, and why it is in."""
+    """One partition of a plan, and why it is in.
+
+    ``looks_back`` when it is read again for late data. ``low`` is from where an incremental query is read,
+    ``known_until`` its watermark.
+    """
 
     partition: Partition
     reason: str
+    looks_back: bool = False
+    low: datetime | None = None
+    known_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +98,7 @@ class Plan:
     lane: str = "manual"
     skip_unchanged: bool = False
     force: bool = False
+    cutoff_given: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def as_pointers(self) -> list[dict[str, Any]]:
@@ -85,10 +107,20 @@ class Plan:
             "spec_fingerprint": self.spec_fingerprint,
             "cutoff_ts": self.cutoff_ts.isoformat(),
             "lane": self.lane,
-            "skip_unchanged": self.skip_unchanged,
             **({"force": True} if self.force else {}),
+            **({"cutoff_given": True} if self.cutoff_given else {}),
         }
-        return [{"partition": item.partition.key, "reason": item.reason, **pinned} for item in self.partitions]
+        return [{**pinned, **self._pointer(item)} for item in self.partitions]
+
+    def _pointer(self, item: Planned) -> dict[str, Any]:
+        return {
+            "partition": item.partition.key,
+            "reason": item.reason,
+            "skip_unchanged": self.skip_unchanged or item.looks_back,
+            **({"looks_back": True} if item.looks_back else {}),
+            **({"low": item.low.isoformat()} if item.low else {}),
+            **({"known_until": item.known_until.isoformat()} if item.known_until else {}),
+        }
 
 
 def resolve(spec: TableSpec, run: Run, known: Mapping[str, Known] | None = None) -> Plan:
@@ -105,14 +137,16 @@ def resolve(spec: TableSpec, run: Run, known: Mapping[str, Known] | None = None)
         end = spec.end.isoformat() if spec.end else ""
         raise OutOfRangeError(table=spec.table, partitions=outside, start_date=spec.begin.isoformat(), end_date=end)
     ranged = run.from_date is not None
-    chosen = _chosen(wanted, run.reprocess, known or {}, meaning) if ranged else wanted
+    chosen = _chosen(wanted, run.reprocess, known or {}, meaning) if ranged else _incremental(spec, run, wanted)
     return Plan(
         table=spec.table,
         partitions=(*_lookback(spec, run, wanted), *chosen),
         spec_fingerprint=meaning,
-        cutoff_ts=run.cutoff_ts or run.now,
+        cutoff_ts=run.cutoff_ts or cutoff_of(spec, run.run_type, wanted[-1].partition if wanted else None, run.now),
+        cutoff_given=run.cutoff_ts is not None,
         lane=run.lane,
-        skip_unchanged=ranged and not run.force,
+        # What somebody has changed in the table is found by loading it, not by the receipt of its load.
+        skip_unchanged=ranged and not run.force and run.reprocess is not Reprocess.DRIFTED,
         force=run.force or (ranged and run.reprocess is Reprocess.STALE),
     )
 
@@ -181,14 +215,21 @@ def _parsed(spec: LoadSpec, key: str) -> Partition:
 
 
 def _lookback(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> Iterator[Planned]:
-    """Earlier partitions that a scheduled run reads again, oldest first; those before start_date are left out."""
-    if run.run_type != "scheduled" or not asked:
-        return
-    current, earlier = asked[0].partition, []
-    for _ in range(spec.late_data.lookback):
-        current = spec.grain.partition(current.start - (current.end - current.start) / 2, spec.timezone)
-        earlier.append(current)
-    yield from (Planned(item, "lookback: late data") for item in reversed(earlier) if spec.holds(item))
+    """Earlier partitions that a scheduled run reads again, oldest first; an incremental query reaches back instead."""
+    if run.run_type == "scheduled" and asked and not is_incremental(spec):
+        reason = "lookback: late data, rewritten only if its source changed"
+        yield from (Planned(item, reason, looks_back=True) for item in looked_back_at(spec, asked[0].partition))
+
+
+def _incremental(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> tuple[Planned, ...]:
+    """The scheduled run of an incremental query reads from the watermark on; others read their partitions."""
+    if run.run_type != "scheduled" or not asked or not is_incremental(spec):
+        return asked
+    first, mark = asked[0], run.watermark
+    low = read_from(spec, first.partition, mark)
+    known = f"watermark {mark.isoformat()}" if mark else "no watermark yet"
+    reason = f"{first.reason}; {known}, read from {low.isoformat()} on"
+    return (replace(first, reason=reason, low=low, known_until=mark), *asked[1:])
 
 
 def _chosen(
@@ -203,7 +244,8 @@ def _chosen(
             Reprocess.CHANGED: "asked for, rewritten only where the source changed",
             Reprocess.MISSING: "" if loaded else "missing",
             Reprocess.FAILED: f"{found.state}" if found and failed else "",
-            Reprocess.STALE: "stale: the spec changed" if loaded and loaded != meaning else "",
+            Reprocess.STALE: "stale: the spec changed" if is_stale(loaded, meaning) else "",
+            Reprocess.DRIFTED: f"drifted: {found.drifted}" if found and found.drifted else "",
         }[reprocess]
         if reason:
             yield Planned(item.partition, reason)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from airflow_idempotent.core.verdict import Severity
+from airflow_idempotent.spec.source import Query
 from airflow_idempotent.spec.table import TableSpec
 from airflow_idempotent.spec.transform import Transform
 
@@ -37,13 +40,36 @@ def misplaced(spec: TableSpec) -> str:
 
 def late(spec: TableSpec) -> str:
     """What becomes of rows that come after their partition was loaded."""
+    if isinstance(spec.source, Query) and spec.source.cursor:
+        return _incremental(spec, spec.source)
     reads = "Scheduled runs do not look back (late_data.lookback is 0)"
     if count := spec.late_data.lookback:
         reads = f"Each scheduled run also reads the {count} partition(s) before its own again"
+        reads += ", and rewrites those whose content changed"
+    if spec.late_data.cutoff is not None:
+        reads += f"; :cutoff_ts is {_span(spec.late_data.cutoff)} after the end of the interval"
     corrected = "a corrected file becomes a new batch"
     if isinstance(spec.source, Transform):
         corrected = "rows that have come into its inputs since are seen"
     return f"{reads}; {spec.strategy.late or f'{corrected} when its partition is run again'}."
+
+
+def _incremental(spec: TableSpec, source: Query) -> str:
+    """From where an incremental query is read."""
+    lag, back = spec.late_data.watermark_lag, spec.late_data.lookback
+    below = f"{_span(lag)} below the watermark" if lag else "the watermark"
+    further = f", or {back} partition(s) before its own" if back else ""
+    null = {"raise": "refuse the batch", "include": "are landed with each batch", "exclude": "are left out and counted"}
+    return (
+        f"A scheduled run reads from {below} on (the greatest {source.cursor} published without a gap){further}, ties "
+        f"included; any other run reads its own partition. Rows without {source.cursor} {null[source.on_cursor_null]}."
+    )
+
+
+def _span(value: timedelta) -> str:
+    seconds = int(value.total_seconds())
+    units = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+    return next((f"{seconds // size} {unit}" for size, unit in units if seconds and seconds % size == 0), "0 s")
 
 
 def bad(spec: TableSpec) -> str:

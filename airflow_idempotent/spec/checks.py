@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any
 
@@ -11,7 +11,11 @@ from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationEr
 from pydantic_core import PydanticCustomError
 
 from airflow_idempotent.checks import ALIASES, CHECKS, Check
+from airflow_idempotent.checks.aliases import column_checks, in_our_words
+from airflow_idempotent.spec.repeatable import normal_text, unrepeatable
 from airflow_idempotent.spec.words import meant, said
+
+COLUMN_MAPPING = "column_mapping"
 
 
 @cache
@@ -36,14 +40,35 @@ def _read(entry: Any) -> Check:
     if options is None:
         options = {}
     if not isinstance(options, Mapping):
-        wants_list = CHECKS[kind].shorthand == "columns"
-        options = {CHECKS[kind].shorthand: [options] if wants_list and isinstance(options, str) else options}
+        options = {CHECKS[kind].shorthand: options}
     try:
-        return _adapter(kind).validate_python(dict(options))
+        check = _adapter(kind).validate_python(in_our_words(name, options)[1])
     except ValidationError as error:
         known = [item.name for item in fields(CHECKS[kind])]
         lines = [_line(problem, known) for problem in error.errors()]
         raise PydanticCustomError("check", "{name}: {lines}", {"name": name, "lines": "; ".join(lines)}) from None
+    except ValueError as error:
+        raise PydanticCustomError("check", "{name}: {lines}", {"name": name, "lines": str(error)}) from None
+    if found := [*unrepeatable(check)]:
+        raise PydanticCustomError("check", "{name}: {lines}", {"name": name, "lines": "; ".join(found)})
+    return check
+
+
+def _expanded(entries: Any) -> Any:
+    """A list of checks with each ``column_mapping`` of Airflow's operators as the checks it stands for."""
+    if not isinstance(entries, list | tuple):
+        return entries
+    found: list[Any] = []
+    for entry in entries:
+        if (
+            isinstance(entry, Mapping)
+            and list(entry) == [COLUMN_MAPPING]
+            and isinstance(entry[COLUMN_MAPPING], Mapping)
+        ):
+            found += column_checks(entry[COLUMN_MAPPING])
+        else:
+            found.append(entry)
+    return found
 
 
 def _line(problem: Any, known: list[str]) -> str:
@@ -55,15 +80,20 @@ def _line(problem: Any, known: list[str]) -> str:
 
 def _written(check: Check) -> dict[str, Any]:
     """The check as a user would write it, defaults left out; what the fingerprint sees."""
-    options = {item.name: getattr(check, item.name) for item in fields(check)}
-    options["severity"] = str(check.severity)
-    return {
-        check.kind: {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in options.items()
-            if value is not None
-        }
+    options = {
+        item.name: value
+        for item in fields(check)
+        if (value := getattr(check, item.name)) != item.default or item.name == "severity"
     }
+    options["severity"] = str(check.severity)
+    options |= {name: normal_text(text) for name, text in options.items() if name in ("where", "sql") and text}
+    return {check.kind: {name: _plain(value) for name, value in options.items() if value is not None}}
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _schema() -> dict[str, Any]:
@@ -91,3 +121,4 @@ def _schema() -> dict[str, Any]:
 
 
 CheckEntry = Annotated[Check, BeforeValidator(_read), PlainSerializer(_written), WithJsonSchema(_schema())]
+Checks = Annotated[tuple[CheckEntry, ...], BeforeValidator(_expanded)]

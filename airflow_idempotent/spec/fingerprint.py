@@ -33,6 +33,7 @@ NOT_MEANING = {
     "late_data",
     "publish",
     "backfill",
+    "audit",
     "landing",
     "lock_timeout",
     "statement_timeout",

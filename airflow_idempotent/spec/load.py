@@ -8,12 +8,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from airflow_idempotent.checks import Diff, Reconcile
 from airflow_idempotent.core.columns import Column
 from airflow_idempotent.core.data_types import catalogue_spelling
 from airflow_idempotent.core.partition import Grain, Partition
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.version import version_name
-from airflow_idempotent.spec.checks import CheckEntry
+from airflow_idempotent.spec.checks import Checks
 from airflow_idempotent.spec.model import Model
 from airflow_idempotent.spec.options import ColumnSpec, Landing, Names, PartitionBy, Reject, named_mode, named_strategy
 from airflow_idempotent.spec.words import meant, ours
@@ -65,7 +66,7 @@ class LoadSpec(Model):
     on_empty: Literal["fail", "skip", "publish_empty"] = Field(
         "fail", description="When a partition has no input, or no rows."
     )
-    checks: tuple[CheckEntry, ...] = Field((), description="What must hold before rows become visible.")
+    checks: Checks = Field((), description="What must hold before rows become visible.")
     fillfactor: int = Field(
         85, ge=10, le=100, description="Of tables we create: room for updates in place, in percent of a page."
     )
@@ -118,6 +119,7 @@ class LoadSpec(Model):
             )
         yield from self._unknown_columns()
         yield from self._misplaced()
+        yield from self._without_key()
         if self.on_schema_change == "sync_all_columns" and not self.columns:
             yield "columns", "required by 'on_schema_change: sync_all_columns': which columns shall the table have?"
         if self.partition_by.declarative and not self.partition_by.column:
@@ -137,6 +139,16 @@ class LoadSpec(Model):
             if policy == "include" and self.strategy.stays_inside:
                 why = f"strategy {self.strategy.kind!r} replaces the partition"
                 yield option, f"'include' would write such rows again with every batch: {why}"
+
+    def _without_key(self) -> Iterator[Problem]:
+        """Checks that cannot tell rows apart."""
+        if self.unique_key:
+            return
+        for number, check in enumerate(self.checks):
+            if isinstance(check, Reconcile) and check.buckets:
+                yield f"checks.{number}.reconcile.buckets", "needs 'unique_key': buckets are cut by it"
+            if isinstance(check, Diff) and not check.key:
+                yield f"checks.{number}.diff.key", "required without 'unique_key': which columns tell rows apart?"
 
     def unmet_needs(self) -> Iterator[Problem]:
         """What the strategy cannot do without."""

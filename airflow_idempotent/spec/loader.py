@@ -97,7 +97,7 @@ def load_folder(folder: Path) -> tuple[dict[Path, TableSpec], dict[Path, Idempot
     for path, spec in specs.items():
         # A public that is not written is no difference: sales_orders and sales.orders pass for one another.
         cleaned = spec.id.removeprefix("public.").replace(".", "_").lower()
-        for claim in dict.fromkeys((spec.table, spec.id, cleaned)):
+        for claim in dict.fromkeys((spec.table, spec.id, cleaned, *([spec.audit_id] if spec.audit_id else []))):
             claims[claim].append(path)
     for claim, paths in claims.items():
         if len(paths) > 1:

@@ -13,7 +13,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from airflow_idempotent.checks import ALIASES as CHECK_ALIASES
-from airflow_idempotent.checks import CHECKS
+from airflow_idempotent.checks import CHECKS, Check
+from airflow_idempotent.spec.audit import Audit
 from airflow_idempotent.spec.options import ColumnSpec, Landing, Names, PartitionBy, Reject
 from airflow_idempotent.spec.publish import Publish
 from airflow_idempotent.spec.python_source import Python
@@ -36,7 +37,16 @@ _NESTED: tuple[tuple[str, type[BaseModel]], ...] = (
     ("publish", Publish),
     ("late_data", LateData),
     ("backfill", Backfill),
+    ("audit", Audit),
 )
+_EVERY_CHECK = {
+    "severity": "`error` or `warn`",
+    "warn_if": "how many violations are a warning: `>10`, `!=0` (the default), `>1%` of the rows looked at",
+    "error_if": "how many are an error, in the same form; checks that count nothing take neither",
+    "where": "SQL condition on the columns of a row: other rows are not looked at",
+    "store_failures": "rows that break it go to `airflow_idempotent.check_failures`: `true` for 100, or `{limit: 50}`",
+}
+"""What the options of all checks mean."""
 _DATE = {"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}]}
 
 
@@ -57,6 +67,7 @@ def json_schema() -> dict[str, Any]:
     strategy = options["strategy"]
     mapping = {word: strategy.pop(word) for word in ("oneOf", "discriminator")}
     strategy["anyOf"] = [{"enum": list(STRATEGIES)}, mapping]
+    options["audit"]["anyOf"].append({"type": "string"})
     for alias, name in ALIASES.items():
         options[alias] = {**options[name], "description": f"The same as {name}."}
     first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Table spec of airflow_idempotent"}
@@ -88,7 +99,11 @@ def _page() -> Iterator[str]:
         "",
         "A list; an entry is `- name: value` or `- name: {option: value, …}`. `severity: error`",
     )
-    yield from ("(default) closes the gate, `severity: warn` is recorded only.", "")
+    yield from ("(default) closes the gate, `severity: warn` is recorded only. Every check takes:", "")
+    yield from ("| Option | Default | |", "| --- | --- | --- |")
+    for item in fields(Check):
+        yield f"| `{item.name}` | {_default(item.default)} | {_EVERY_CHECK[item.name]} |"
+    yield ""
     for name, check in CHECKS.items():
         yield from (f"### {name}", "", _prose(check.__doc__), "", *_check_table(check), "")
         if others := [alias for alias, kind in CHECK_ALIASES.items() if kind == name]:
@@ -115,8 +130,9 @@ def _strategy_table(strategy: type[Any]) -> Iterator[str]:
 
 
 def _check_table(check: type[Any]) -> Iterator[str]:
-    yield from ("| Option | Default | |", "| --- | --- | --- |")
-    for item in fields(check):
+    own = [item for item in fields(check) if item.name not in _EVERY_CHECK]
+    yield from ("| Option | Default | |", "| --- | --- | --- |") if own else ()
+    for item in own:
         short = f"what `- {check.kind}: …` fills" if item.name == check.shorthand else ""
         yield f"| `{item.name}` | {'**required**' if item.default is MISSING else _default(item.default)} | {short} |"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from airflow_idempotent.core.manifest import CsvFormat, Format, JsonlFormat, ParquetFormat
 from airflow_idempotent.spec.model import Model as Model
@@ -75,14 +75,38 @@ class Files(Model):
 
 
 class Query(Model):
-    """A query against any database Airflow knows; ``:start :end :cutoff_ts :key`` are bound as values, never text."""
+    """A query against any database Airflow knows; ``:start :end :cutoff_ts :key`` are bound as values, never text.
+
+    With a ``cursor`` it is incremental: a scheduled run reads from the watermark on, any other run its partition.
+    """
 
     kind: Literal["query"] = "query"
-    sql: str = Field(min_length=1, description="SELECT with binds :start :end :cutoff_ts :key.")
+    sql: str = Field(min_length=1, description="SELECT with binds :start :end :cutoff_ts :key, and :watermark.")
     conn_id: str = Field(min_length=1, description="Airflow connection to read from.")
+    cursor: str | None = Field(
+        None,
+        min_length=1,
+        description="Column of the query that rises with every change (timestamptz, timestamp in UTC, or date): "
+        "a scheduled run reads from the watermark on, ties included. The bounds are put around the query, "
+        "unless it uses :watermark itself.",
+    )
+    on_cursor_null: Literal["raise", "include", "exclude"] = Field(
+        "raise", description="Rows without a cursor: refuse the batch, land them with each batch, or leave them out."
+    )
+    on_cursor_future: Literal["raise", "include", "exclude"] = Field(
+        "include",
+        description="Rows dated after the reading: same words. They are counted, and the watermark never follows them.",
+    )
 
     def __init__(self, sql: str | None = None, /, **values: Any) -> None:
         super().__init__(**({"sql": sql} | values if sql is not None else values))
+
+    @model_validator(mode="after")
+    def _has_a_cursor(self) -> Query:
+        names = sorted(name for name in self.model_fields_set if name.startswith("on_cursor_"))
+        if names and not self.cursor:
+            raise ValueError(f"{names[0]} means nothing without 'cursor'")
+        return self
 
 
 Source = Annotated[Files | Query | Python | Transform, Field(discriminator="kind")]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field, field_validator
 
 from airflow_idempotent.core.partition import Grain, Partition
+from airflow_idempotent.spec.audit import Audit
+from airflow_idempotent.spec.durations import Duration
 from airflow_idempotent.spec.load import LoadSpec, Problem
 from airflow_idempotent.spec.publish import Publish, named_publish
-from airflow_idempotent.spec.source import Files, Model, Source
+from airflow_idempotent.spec.source import Files, Model, Query, Source
 from airflow_idempotent.spec.transform import NO_PLACE, Transform
 from airflow_idempotent.spec.words import meant
 
@@ -24,11 +26,40 @@ PRESETS = {
     "@yearly": ("0 0 1 1 *", Grain.YEAR),
 }
 
+OVERLAPPING = ("merge", "insert_only", "cdc", "scd2")
+"""Strategies under which a row may come again with the batch of another partition."""
+
+
+AUDIT_SUFFIX = "__audit"
+"""What the DAG of an audit is called, behind the name of the table's DAG."""
+
 
 class LateData(Model):
     """Rows that arrive after their partition was loaded."""
 
-    lookback: int = Field(0, ge=0, le=366, description="Earlier partitions that each scheduled run reads again.")
+    lookback: int = Field(
+        0,
+        ge=0,
+        le=366,
+        description="Earlier partitions that each scheduled run reads again; only those that changed are rewritten.",
+    )
+    cutoff: Duration | None = Field(
+        None,
+        description="How long after its interval a scheduled or backfill run takes input: :cutoff_ts is the end of the "
+        "interval plus this, e.g. 6h, and never later than the planning of the run, which is the default.",
+    )
+    watermark_lag: Duration | None = Field(
+        None,
+        description="How far below the watermark an incremental query reads again, e.g. 15m: for sources whose rows "
+        "may be committed with an older cursor than others had before.",
+    )
+
+    @field_validator("cutoff", "watermark_lag")
+    @classmethod
+    def _not_before(cls, value: timedelta | None) -> timedelta | None:
+        if value is not None and value < timedelta(0):
+            raise ValueError("cannot be negative")
+        return value
 
 
 class Backfill(Model):
@@ -38,6 +69,11 @@ class Backfill(Model):
     max_active_tasks: int = Field(
         4, ge=1, description="Mapped tasks of this table that run at once, over all its runs."
     )
+
+
+def scheduled(value: Any) -> Any:
+    """An audit by its schedule alone, as the mapping it stands for."""
+    return {"schedule": value} if isinstance(value, str) else value
 
 
 class TableSpec(LoadSpec):
@@ -67,6 +103,9 @@ class TableSpec(LoadSpec):
         default_factory=LateData, description="Rows that come after their partition was loaded."
     )
     backfill: Backfill = Field(default_factory=Backfill, description="How wide a range is worked on.")
+    audit: Annotated[Audit | None, BeforeValidator(scheduled)] = Field(
+        None, description="Look for drift in a DAG of its own: a schedule, or a mapping; default: none."
+    )
 
     @field_validator("start_date", "end_date", mode="before")
     @classmethod
@@ -81,19 +120,49 @@ class TableSpec(LoadSpec):
         yield from super().problems()
         if isinstance(self.source, Files):
             yield from self.source.problems(self.column_names)
+        if isinstance(self.source, Query):
+            yield from self._incremental(self.source)
         if self.quarantines and isinstance(self.source, Transform):
             yield "reject.mode", f"'quarantine' {NO_PLACE}"
-        if self.schedule and self.schedule.startswith("@") and self.schedule not in PRESETS:
-            yield (
-                "schedule",
-                f"unknown preset {self.schedule!r}: {', '.join(PRESETS)}, a cron expression or an ISO 8601 duration",
-            )
+        for option, schedule in self.schedules.items():
+            if schedule and schedule.startswith("@") and schedule not in PRESETS:
+                valid = f"{', '.join(PRESETS)}, a cron expression or an ISO 8601 duration"
+                yield option, f"unknown preset {schedule!r}: {valid}"
         if self.end and self.end <= self.begin:
             yield "end_date", "must be after start_date"
         if isinstance(self.source, Transform):
             for name in dict.fromkeys([*self.unique_key, *self.version, *self.column_names]):
                 if name not in self.source.columns:
                     yield "source.sql", f"column {name!r} is not selected{meant(name, self.source.columns)}"
+
+    def _incremental(self, source: Query) -> Iterator[Problem]:
+        """What an incremental query asks of the rest: batches overlap, so that rows must know which is newer."""
+        if not source.cursor:
+            if self.late_data.watermark_lag is not None:
+                yield "late_data.watermark_lag", "means nothing without source.cursor: what orders the source's rows?"
+            return
+        if self.strategy.kind not in OVERLAPPING or self.strategy.stays_inside:
+            yield (
+                "source.cursor",
+                f"strategy {self.strategy.kind!r} cannot take batches that overlap: use {', '.join(OVERLAPPING)}",
+            )
+        if not self.version:
+            yield "version", "required by source.cursor: batches overlap, which row of a key is newer?"
+        if self.column_names and source.cursor not in self.column_names:
+            yield (
+                "source.cursor",
+                f"column {source.cursor!r} is not in 'columns'{meant(source.cursor, self.column_names)}",
+            )
+
+    def lookback_start(self, partition: Partition) -> Partition:
+        """The earliest partition that the scheduled run of this one reads again; itself without a lookback."""
+        for _ in range(self.late_data.lookback):
+            partition = self.partition_before(partition)
+        return partition
+
+    def partition_before(self, partition: Partition) -> Partition:
+        """The partition that ends where this one begins."""
+        return self.grain.partition(partition.start - (partition.end - partition.start) / 2, self.timezone)
 
     @property
     def begin(self) -> datetime:
@@ -112,9 +181,19 @@ class TableSpec(LoadSpec):
         return preset[1] if preset and not given else self.partition_by.grain
 
     @property
+    def schedules(self) -> dict[str, str | None]:
+        """Every schedule of the table, by the option that says it."""
+        return {"schedule": self.schedule} | ({"audit.schedule": self.audit.schedule} if self.audit else {})
+
+    @property
     def id(self) -> str:
         """The id of the table's DAG."""
         return self.dag_id or default_dag_id(self.table)
+
+    @property
+    def audit_id(self) -> str:
+        """The id of the DAG that audits the table; empty when there is none."""
+        return f"{self.id}{AUDIT_SUFFIX}" if self.audit else ""
 
     def _local(self, value: datetime) -> datetime:
         return value if value.tzinfo else value.replace(tzinfo=ZoneInfo(self.timezone))

@@ -32,28 +32,19 @@ def losses(action: ReplacePartition, child: Relation, aside: Relation) -> Statem
 def build_aside(
     action: ReplacePartition, target: TableShape, child: Relation, options: Sequence[str] = ()
 ) -> tuple[Statement, Statement]:
-    """An empty table like the others, and the bounds it will have as a constraint."""
-    words = (("INCLUDING", "ALL"), ("EXCLUDING", "IDENTITY"))
-    like = exp.LikeProperty(
-        this=table(action.target), expressions=[exp.Property(this=word, value=exp.var(what)) for word, what in words]
-    )
+    """An empty table like the others, without its indexes, and the bounds it will have as a constraint."""
     with_options = [
         exp.Property(this=exp.var(name), value=exp.Literal.string(value))
         for name, _, value in (option.partition("=") for option in options)
     ]
-    aside = table(action.aside(child))
-    create = exp.Create(
-        kind="TABLE",
-        this=exp.Schema(this=aside, expressions=[like]),
-        properties=exp.Properties(expressions=with_options) if with_options else None,
-    )
+    create = _create_like(action.target, action.aside(child), *with_options, excluded=("IDENTITY", "INDEXES"))
     start, end = _bounds(action, target)
     by = column(action.column)
     inside = exp.and_(
         exp.not_(by.is_(exp.null())), exp.GTE(this=by, expression=start), exp.LT(this=by.copy(), expression=end)
     )
     check = exp.Constraint(this=quoted(_BOUNDS), expressions=[exp.CheckColumnConstraint(this=inside)])
-    return statement(create), _alter(action.aside(child), exp.AddConstraint(expressions=[check]))
+    return create, _alter(action.aside(child), exp.AddConstraint(expressions=[check]))
 
 
 def fill_aside(action: ReplacePartition, child: Relation) -> Statement:
@@ -61,6 +52,23 @@ def fill_aside(action: ReplacePartition, child: Relation) -> Statement:
     names = [column(name) for name in action.columns]
     into = exp.Schema(this=table(action.aside(child)), expressions=[quoted(name) for name in action.columns])
     return statement(exp.Insert(this=into, expression=exp.select(*names).from_(table(action.source))))
+
+
+def index_aside(action: ReplacePartition, target: TableShape, child: Relation) -> tuple[Statement, ...]:
+    """The indexes and keys of the table, for rows that are there: one pass each, not one search per row.
+
+    PostgreSQL makes them itself for a table that is attached. That would be done while readers wait, so it is attached
+    to a parent of the same make first, which nobody knows.
+    """
+    start, end = _bounds(action, target)
+    aside, parent = table(action.aside(child)), action.parent(child)
+    by = exp.PartitionedByProperty(this=exp.Anonymous(this="RANGE", expressions=[quoted(action.column)]))
+    return (
+        _create_like(action.target, parent, by, excluded=("IDENTITY",)),
+        statement(AttachPartition(this=table(parent), child=aside, start=start, end=end)),
+        statement(DetachPartition(this=table(parent), child=aside.copy())),
+        statement(exp.Drop(tables=[table(parent)], kind="TABLE")),
+    )
 
 
 def exchange(action: ReplacePartition, target: TableShape, child: Relation) -> tuple[Statement, ...]:
@@ -85,6 +93,7 @@ def replace_partition(action: ReplacePartition, target: TableShape) -> tuple[Sta
         *built,
         losses(action, child, action.aside(child)),
         fill_aside(action, child),
+        *index_aside(action, target, child),
         *exchange(action, target, child),
     )
 
@@ -92,6 +101,15 @@ def replace_partition(action: ReplacePartition, target: TableShape) -> tuple[Sta
 def _bounds(action: ReplacePartition, target: TableShape) -> list[exp.Expr]:
     by = target[action.column].data_type
     return [exp.Literal.string(bound.isoformat()) for bound in action.partition.bounds(by)]
+
+
+def _create_like(model: Relation, made: Relation, *properties: exp.Expr, excluded: Sequence[str]) -> Statement:
+    """CREATE TABLE as another one is, but for what is excluded."""
+    words = (("INCLUDING", "ALL"), *(("EXCLUDING", what) for what in excluded))
+    options = [exp.Property(this=word, value=exp.var(what)) for word, what in words]
+    schema = exp.Schema(this=table(made), expressions=[exp.LikeProperty(this=table(model), expressions=options)])
+    with_ = exp.Properties(expressions=list(properties)) if properties else None
+    return statement(exp.Create(kind="TABLE", this=schema, properties=with_))
 
 
 def _alter(relation: Relation, change: exp.Expr) -> Statement:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import assert_never
 
 from sqlglot import exp
@@ -23,6 +24,7 @@ from airflow_idempotent.core.actions import (
     InspectChanges,
     KeepUnchanged,
     MeasurePartition,
+    ProfilePartition,
     QueryBatch,
     RebuildIntervals,
     RefuseTies,
@@ -36,7 +38,7 @@ from airflow_idempotent.core.actions import (
 )
 from airflow_idempotent.core.actions.changes import ChangeAction
 from airflow_idempotent.core.columns import TableShape
-from airflow_idempotent.core.manifest import copied_as
+from airflow_idempotent.core.manifest import CsvFormat, copied_as
 from airflow_idempotent.sql import (
     attach,
     changes,
@@ -54,6 +56,7 @@ from airflow_idempotent.sql import (
     tombstones,
     transform,
 )
+from airflow_idempotent.sql.remembered import no_values, remembered
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table, temporary
 
 
@@ -85,7 +88,7 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
         case Deduplicate():
             return (merge.deduplicate(action, target),)
         case RunChecks():
-            return checks.run_checks(action)
+            return checks.run_checks(action, target)
         case UpsertRows():
             return merge.upsert_rows(action, target)
         case RefuseTies():
@@ -100,6 +103,8 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
             return history.rebuild_intervals(action, target).statements
         case MeasurePartition():
             return (measure.measure_partition(action, target),)
+        case ProfilePartition():
+            return (measure.profile_partition(action, target),)
         case EnsureTombstones() | InspectChanges() | ResolveChanges() | KeepUnchanged() | ApplyChanges():
             return compile_change(action, target)
         case _:
@@ -123,6 +128,7 @@ def compile_change(action: ChangeAction, target: TableShape) -> tuple[Statement,
             assert_never(action)
 
 
+@remembered(no_values)
 def create_staging(action: CreateStaging, target: TableShape) -> tuple[Statement, ...]:
     """Columns take their types from the target; numerics with a scale keep all digits until inspected."""
     columns: list[exp.Expr] = []
@@ -137,7 +143,11 @@ def create_staging(action: CreateStaging, target: TableShape) -> tuple[Statement
 
 def copy_batch(action: CopyBatch) -> Statement:
     """COPY by column names in the order of the part's header; the server skips the header and decodes."""
-    form = copied_as(action.format)
+    return _copy(action.staging, action.part.columns, copied_as(action.format))
+
+
+@lru_cache(maxsize=64)
+def _copy(staging: str, columns: tuple[str, ...], form: CsvFormat) -> Statement:
     options = {
         "FORMAT": exp.var("csv"),
         "HEADER": exp.true() if form.header else exp.false(),
@@ -147,7 +157,7 @@ def copy_batch(action: CopyBatch) -> Statement:
         "ENCODING": exp.Literal.string(form.encoding),
     }
     copy = exp.Copy(
-        this=exp.Schema(this=table(action.staging), expressions=[quoted(name) for name in action.part.columns]),
+        this=exp.Schema(this=table(staging), expressions=[quoted(name) for name in columns]),
         kind=True,
         files=[exp.var("STDIN")],
         params=[exp.CopyParameter(this=exp.var(name), expression=value) for name, value in options.items()],

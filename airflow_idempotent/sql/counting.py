@@ -11,17 +11,24 @@ from sqlglot import exp
 
 from airflow_idempotent.sql.statement import Statement, statement
 
+TOO_MANY = "2200H"
+
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Sequences of these names, which live until the transaction drops them or is undone."""
+    """Sequences of these names, which live until the transaction drops them or is undone.
+
+    To count more than ``most`` is an error, ``TOO_MANY``: what would go on without an end does not.
+    """
 
     names: tuple[str, ...]
+    most: int | None = None
 
     @property
     def start(self) -> tuple[Statement, ...]:
         """Make them, each at 0."""
-        made = (Statement(f"CREATE TEMPORARY SEQUENCE {name} MINVALUE 0 CACHE 10000") for name in self.names)
+        limit = "" if self.most is None else f" MAXVALUE {max(1, self.most):d}"
+        made = (Statement(f"CREATE TEMPORARY SEQUENCE {name} MINVALUE 0{limit} CACHE 10000") for name in self.names)
         return (*made, statement(exp.select(*(_called("nextval", name) for name in self.names))))
 
     @property

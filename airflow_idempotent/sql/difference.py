@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from airflow_idempotent.sql.statement import Statement
 
@@ -22,6 +24,12 @@ class Difference:
     count: Statement
     write: tuple[tuple[str, Statement], ...]
     counted: bool = False
+
+    def bound(self, values: Mapping[str, Any]) -> Difference:
+        """With these values in the place of those of the same names."""
+        find = tuple(statement.bound(values) for statement in self.find)
+        write = tuple((effect, statement.bound(values)) for effect, statement in self.write)
+        return replace(self, find=find, count=self.count.bound(values), write=write)
 
     @property
     def statements(self) -> tuple[Statement, ...]:

@@ -14,6 +14,7 @@ from airflow_idempotent.sql.difference import Difference
 from airflow_idempotent.sql.order import greater_content, is_exact, payload, same_content
 from airflow_idempotent.sql.places import CHILD, DIFFERENCE, EFFECT, NEW, OLD, WRITER
 from airflow_idempotent.sql.planning import ROW_BY_ROW
+from airflow_idempotent.sql.remembered import no_values, remembered
 from airflow_idempotent.sql.replace import joined_by_place, lies
 from airflow_idempotent.sql.statement import Statement, column, quoted, setting, statement, table, temporary
 
@@ -24,6 +25,7 @@ SINCE, UNTIL, MOVED = "idem_since", "idem_until", "idem_moved"
 _BY_ORDER, _BY_PLAN = (setting("enable_hashjoin", value) for value in ("off", "on"))
 
 
+@remembered(no_values)
 def rebuild_intervals(action: RebuildIntervals, target: TableShape) -> Difference:
     """Find rows that are new, have lost or won a tie, or whose interval changes; count them; write them."""
     analyze = statement(exp.Analyze(tables=[table(action.source)]))

@@ -12,7 +12,8 @@ EVENT_COLUMNS = (
     "spec_fingerprint", "content_fingerprint", "staged_rows",
     "inserted", "updated", "deleted", "unchanged", "stale", "duplicate", "rejected",
     "row_count", "digest", "min_version", "max_version", "min_event_time", "max_event_time", "cutoff_ts",
-    "beyond_batch", "lane", "attempt", "message", "seconds", "previous_hash", "hash",
+    "beyond_batch", "cursor_name", "read_from", "watermark", "null_cursor_rows", "future_rows", "late_rows",
+    "too_late_rows", "consecutive_since", "lane", "attempt", "message", "seconds", "previous_hash", "hash",
 )  # fmt: skip
 
 LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%(key)s)"
@@ -83,7 +84,7 @@ RECEIPT_COLUMNS = (
     "event_id", "batch_id", "state", "recorded_at", "staged_rows",
     "inserted", "updated", "deleted", "unchanged", "stale", "duplicate", "rejected",
     "min_version", "max_version", "min_event_time", "max_event_time", "row_count", "digest", "beyond_batch",
-    "content_fingerprint",
+    "late_rows", "too_late_rows", "content_fingerprint",
 )  # fmt: skip
 
 
@@ -112,17 +113,37 @@ ORDER BY event_id DESC LIMIT 1
     )
 
 
-def batch_that_reached(table: str, version: int, partition: str, after: int, start: Any, end: Any) -> Statement:
-    """A later batch of another partition whose rows reached into this one; bounds as its column compares them."""
+def batch_that_reached(
+    table: str, version: int, partition: str, after: int, start: Any, end: Any, moved: bool = False, began: Any = None
+) -> Statement:
+    """A batch of another partition whose rows reached into this one while, or after, event ``after`` was made.
+
+    The bounds are as the column compares them. With ``moved`` a batch that took rows out of this partition counts,
+    too: it has updated or deleted some. ``began`` is when the measure began that stands in place of the event's.
+    """
     return Statement(
         """
 SELECT batch_id FROM airflow_idempotent.events
-WHERE table_name = %(table)s AND table_version = %(version)s AND partition_key <> %(partition)s AND event_id > %(after)s
+WHERE table_name = %(table)s AND table_version = %(version)s AND partition_key <> %(partition)s
+  AND (recorded_at > coalesce(%(began)s::timestamptz, (
+        SELECT own.recorded_at - coalesce(own.seconds, 0) * interval '1 second'
+        FROM airflow_idempotent.events own WHERE own.event_id = %(after)s))
+    OR (event_id > %(after)s AND %(began)s::timestamptz IS NULL))
   AND step IN ('stage_merge', 'dedupe') AND state = 'published' AND inserted + updated + deleted > 0
-  AND (min_event_time IS NULL OR (min_event_time::timestamptz < %(end)s AND max_event_time::timestamptz >= %(start)s))
+  AND (min_event_time IS NULL OR (%(moved)s AND updated + deleted > 0)
+    OR (min_event_time::timestamptz < %(end)s AND max_event_time::timestamptz >= %(start)s))
 ORDER BY event_id DESC LIMIT 1
 """,
-        {"table": table, "version": version, "partition": partition, "after": after, "start": start, "end": end},
+        {
+            "table": table,
+            "version": version,
+            "partition": partition,
+            "after": after,
+            "start": start,
+            "end": end,
+            "moved": moved,
+            "began": began,
+        },
     )
 
 
@@ -136,14 +157,25 @@ def record_event(values: Mapping[str, Any]) -> Statement:
 
 RECORD_CHECK = """
 INSERT INTO airflow_idempotent.check_results
-    (event_id, check_name, severity, verdict, observed, rows, message, samples, query)
-VALUES (%(event_id)s, %(check)s, %(severity)s, %(verdict)s, %(observed)s, %(rows)s, %(message)s, %(samples)s, %(query)s)
+    (event_id, check_name, severity, verdict, observed, rows, message, samples, query, expected)
+VALUES (%(event_id)s, %(check)s, %(severity)s, %(verdict)s, %(observed)s, %(rows)s, %(message)s, %(samples)s, %(query)s,
+        %(expected)s)
+"""
+
+RECORD_FAILURES = """
+INSERT INTO airflow_idempotent.check_failures
+    (event_id, table_name, table_version, partition_key, batch_id, check_name, number, content)
+SELECT e.event_id, e.table_name, e.table_version, e.partition_key, e.batch_id, %(check)s::text, found.number, found.row
+FROM airflow_idempotent.events AS e,
+     unnest(%(failures)s::jsonb[]) WITH ORDINALITY AS found (row, number)
+WHERE e.event_id = %(event_id)s
 """
 
 STATUS_COLUMNS = (
     "table_name", "partition_key", "state", "batch_id", "lane", "staged_rows",
     "inserted", "updated", "deleted", "unchanged", "stale", "duplicate", "rejected",
     "row_count", "digest", "spec_fingerprint", "content_fingerprint", "seconds", "recorded_at", "attempt", "message",
+    "drift",
 )  # fmt: skip
 
 
@@ -156,19 +188,19 @@ def partition_states(
     """
     return Statement(
         f"""
-SELECT {", ".join(STATUS_COLUMNS)} FROM airflow_idempotent.partitions AS p
+SELECT {", ".join(STATUS_COLUMNS)} FROM airflow_idempotent.partitions
+LEFT JOIN LATERAL (  -- what audits have found and nothing has healed
+    SELECT array_agg(d.cause ORDER BY d.cause) AS drift FROM airflow_idempotent.open_drift d
+    WHERE (d.table_name, d.table_version, d.partition_key)
+        = (partitions.table_name, partitions.table_version, partitions.partition_key)
+) AS found ON true
 WHERE (%(table)s::text IS NULL OR table_name = %(table)s::text)
-  AND table_version = coalesce(%(version)s::int, (
+  AND partitions.table_version = coalesce(%(version)s::int, (
     SELECT v.table_version FROM airflow_idempotent.table_versions AS v
-    WHERE v.table_name = p.table_name AND v.state = 'SWAPPED'), 1)
+    WHERE v.table_name = partitions.table_name AND v.state = 'SWAPPED'), 1)
   AND (%(start)s::timestamptz IS NULL OR partition_start >= %(start)s::timestamptz)
   AND (%(end)s::timestamptz IS NULL OR partition_start < %(end)s::timestamptz)
 ORDER BY table_name, partition_start
 """,
         {"table": table, "start": start, "end": end, "version": version},
     )
-
-
-WATERMARKS = Statement(
-    "SELECT table_name, watermark, loaded_until, recorded_at FROM airflow_idempotent.watermarks ORDER BY 1"
-)

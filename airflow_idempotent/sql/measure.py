@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import exp
 
-from airflow_idempotent.core.actions import InspectBatch, MeasurePartition
+from airflow_idempotent.checks.hashing import bucket_of, hashable, row_hash
+from airflow_idempotent.checks.histograms import profile_rows
+from airflow_idempotent.core.actions import InspectBatch, MeasurePartition, ProfilePartition
 from airflow_idempotent.core.columns import BATCH_ID, Column, TableShape
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.sql.remembered import remembered
 from airflow_idempotent.sql.statement import Statement, column, data_type, quoted, statement, table
 
-# Types that hash by value; of every other the text is hashed, since it, or something inside it, may have no hash.
-HASHED = {
-    "smallint",
-    "integer",
-    "bigint",
-    "numeric",
-    "real",
-    "double precision",
-    "boolean",
-    "text",
-    "character varying",
-    "character",
-    "uuid",
-    "date",
-    "timestamp without time zone",
-    "timestamp with time zone",
-    "time without time zone",
-    "interval",
-    "bytea",
-    "jsonb",
-}
 # Types that have min() and max().
 _ORDERED = {
     "smallint",
@@ -54,6 +35,22 @@ _ORDERED = {
 }
 
 
+_LATE = ("late_since", "late_before")
+
+
+def _inspected(action: InspectBatch, target: TableShape) -> dict[str, Any]:
+    if not action.event_time:
+        return {}
+    event_time = target[action.event_time]
+    binds: dict[str, Any] = bounds(action.partition, event_time) if action.partition else {}
+    if action.late_since:
+        pairs = zip(_LATE, action.late_since, strict=True)
+        binds |= {name: item.bounds(event_time.data_type)[0] for name, item in pairs}
+        binds |= {"new_since": action.new_since[1]} if action.new_since else {}
+    return binds
+
+
+@remembered(_inspected)
 def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
     """One scan of staging, one row: rows, bounds of version and time, rows outside, NULLs per key, numbers unfit."""
     scaled = [item for item in target.select(action.columns) if item.scale is not None]
@@ -64,29 +61,46 @@ def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
     selected += [_count_where(column(name).is_(exp.null()), f"null:{name}") for name in action.unique_key]
     selected += [_count_where(would_be_rounded(item), f"scale:{item.name}") for item in scaled]
     selected += [_count_where(does_not_fit(item), f"range:{item.name}") for item in scaled]
-    inside = bounds(action.partition, target[action.event_time]) if action.partition and action.event_time else {}
-    return statement(exp.select(*selected).from_(table(action.staging)), **inside)
+    if action.late_since and action.event_time:
+        selected += [_count_where(_before(action, action.event_time, name), name) for name in _LATE]
+    return statement(exp.select(*selected).from_(table(action.staging)), **_inspected(action, target))
 
 
+def _measured(action: MeasurePartition, target: TableShape) -> dict[str, Any]:
+    return {} if action.column is None else bounds(action.partition, target[action.column])
+
+
+@remembered(_measured)
 def measure_partition(action: MeasurePartition, target: TableShape) -> Statement:
-    """Rows and digest of one partition, or of the whole table. The digest sums a hash per row, so no order matters."""
-    hashed = [
-        column(item.name) if item.base_type in HASHED else exp.cast(column(item.name), data_type("text"))
-        for item in target.columns
-        if item.name != BATCH_ID
-    ]
-    total = exp.func("coalesce", exp.Sum(this=row_hash(hashed)), exp.Literal.number(0))
-    selected = [exp.Count(this=exp.Star()), exp.cast(total, data_type("text"))]
+    """Rows and digest of one partition, or of the whole table. The digest sums a hash per row, so no order matters.
+
+    In buckets it is a row of (bucket, rows, sum of hashes) for each that is not empty.
+    """
+    total = exp.func("coalesce", exp.Sum(this=row_hash(_content(target))), exp.Literal.number(0))
+    selected: list[exp.Expr] = [exp.Count(this=exp.Star()), exp.cast(total, data_type("text"))]
+    if action.buckets:
+        selected.insert(0, bucket_of(action.key, target, action.buckets))
     tree = exp.select(*selected).from_(table(action.target))
-    if action.column is None:
-        return statement(tree)
-    tree = tree.where(*within(action.column))
-    return statement(tree, **bounds(action.partition, target[action.column]))
+    if action.buckets:
+        tree = tree.group_by(exp.Literal.number(1))
+    if action.column is not None:
+        tree = tree.where(*within(action.column))
+    return statement(tree, **_measured(action, target))
 
 
-def row_hash(values: Sequence[exp.Expr]) -> exp.Expr:
-    """64 bits of a row, equal for rows that are equal."""
-    return exp.func("hash_record_extended", exp.func("ROW", *(value.copy() for value in values)), exp.Literal.number(0))
+def _content(target: TableShape) -> list[exp.Expr]:
+    """All that a row says; not which batch has written it."""
+    return hashable([name for name in target.names if name != BATCH_ID], target)
+
+
+def profile_partition(action: ProfilePartition, target: TableShape, rows: int = 0) -> Statement:
+    """How values are spread: rows of (column, what, bin, count), of all rows or a sample of so many."""
+    part: exp.Table | exp.Subquery = table(action.target)
+    where: dict[str, Any] = {}
+    if action.column is not None:
+        part, where = partition_rows(target, action.column), bounds(action.partition, target[action.column])
+    tree, binds = profile_rows(part, target.select(action.columns), target, action.sampling, rows)
+    return statement(tree, **where, **binds)
 
 
 def within(name: str, of: str | None = None) -> list[exp.Expr]:
@@ -123,6 +137,13 @@ def _bounds(label: str, name: str, columns: tuple[str, ...], target: TableShape)
         exp.alias_(exp.cast(aggregate(this=column(name)), data_type("text")), f"{side}_{label}")
         for side, aggregate in (("min", exp.Min), ("max", exp.Max))
     ]
+
+
+def _before(action: InspectBatch, name: str, bind: str) -> exp.Expr:
+    before = exp.LT(this=column(name), expression=exp.Placeholder(this=bind))
+    if not action.new_since:
+        return before
+    return exp.and_(before, exp.GTE(this=column(action.new_since[0]), expression=exp.Placeholder(this="new_since")))
 
 
 def _outside(action: InspectBatch) -> exp.Expr:

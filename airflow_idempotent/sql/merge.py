@@ -12,12 +12,14 @@ from typing import Any
 
 from sqlglot import exp
 
+from airflow_idempotent.checks.hashing import HASHED, row_hash
 from airflow_idempotent.core.actions import Deduplicate, UpsertRows
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.sql.counting import Counters, skip, take
-from airflow_idempotent.sql.measure import HASHED, bounds, row_hash, within
+from airflow_idempotent.sql.measure import bounds, within
 from airflow_idempotent.sql.order import best_first, greater_content, is_exact, payload, same_content
 from airflow_idempotent.sql.planning import ROW_BY_ROW
+from airflow_idempotent.sql.remembered import no_values, remembered
 from airflow_idempotent.sql.statement import Statement, column, quoted, statement, table, temporary
 
 INSERTED, UNCHANGED, STALE = "idem_inserted", "idem_unchanged", "idem_stale"
@@ -29,11 +31,18 @@ SAVEPOINT, BACK_TO_SAVEPOINT = Statement("SAVEPOINT idem_write"), Statement("ROL
 _NUMBERS = {"smallint", "integer", "bigint", "date", "timestamp without time zone", "timestamp with time zone"}
 
 
+def inside_bounds(action: UpsertRows, target: TableShape) -> dict[str, Any]:
+    """What ``same_key`` has to be bound to."""
+    return bounds(action.within[1], target[action.within[0]]) if action.within else {}
+
+
+@remembered(no_values)
 def deduplicate(action: Deduplicate, target: TableShape) -> Statement:
     """Keep the winners in a temporary table, in key order."""
     return statement(temporary(action.winners, winners_of(action, target)))
 
 
+@remembered(no_values)
 def may_repeat(action: Deduplicate, target: TableShape) -> Statement:
     """Whether a key may be in staging more than once; False is certain, True as good as that.
 
@@ -74,6 +83,7 @@ def winners_of(action: Deduplicate | UpsertRows, target: TableShape) -> exp.Sele
     return rows.order_by(*order)
 
 
+@remembered(inside_bounds)
 def repeated_keys(action: UpsertRows, target: TableShape) -> Statement:
     """How many keys of the batch the target holds more than once; asked only when no index forbids it."""
     keys = [column(name, "t") for name in action.unique_key]
@@ -85,6 +95,7 @@ def repeated_keys(action: UpsertRows, target: TableShape) -> Statement:
     return statement(counted, **inside_bounds(action, target))
 
 
+@remembered(inside_bounds)
 def upsert_rows(action: UpsertRows, target: TableShape) -> tuple[Statement, ...]:
     """Settings, counters, and the MERGE itself, last; then reading and dropping ``COUNTERS``."""
     return (
@@ -100,6 +111,7 @@ def count_keys(action: UpsertRows) -> Statement:
     return statement(exp.select(exp.Count(this=exp.Star())).from_(keys.subquery(quoted("keys"))))
 
 
+@remembered(inside_bounds)
 def compare_rows(action: UpsertRows, target: TableShape) -> tuple[Statement, ...]:
     """Settings, and last what the MERGE would find: rows of (verdict, count). It only reads, so it is faster."""
     missing = column(action.unique_key[0], "t").is_(exp.null())
@@ -163,11 +175,6 @@ def same_key(action: UpsertRows) -> exp.Expr:
 def _inside(action: UpsertRows) -> list[exp.Expr]:
     """That a row of the target lies in the one child table that matters; nothing where any may."""
     return within(action.within[0], "t") if action.within else []
-
-
-def inside_bounds(action: UpsertRows, target: TableShape) -> dict[str, Any]:
-    """What ``same_key`` has to be bound to."""
-    return bounds(action.within[1], target[action.within[0]]) if action.within else {}
 
 
 def _decided(action: UpsertRows, target: TableShape, *, newer: exp.Expr, same: exp.Expr, stale: exp.Expr) -> exp.Expr:

@@ -8,8 +8,7 @@ from sqlglot import exp
 
 from airflow_idempotent.core.actions import ReplaceRows
 from airflow_idempotent.core.columns import BATCH_ID, TableShape
-from airflow_idempotent.sql.measure import bounds, row_hash, within
-from airflow_idempotent.sql.order import content_of
+from airflow_idempotent.sql.measure import bounds, within
 from airflow_idempotent.sql.statement import Statement, column, setting, statement, table
 
 
@@ -39,7 +38,7 @@ def scope_binds(action: ReplaceRows, target: TableShape) -> dict[str, Any]:
     return {}
 
 
-def is_filled(action: ReplaceRows, target: TableShape) -> tuple[Statement, ...]:
+def any_row(action: ReplaceRows, target: TableShape) -> tuple[Statement, ...]:
     """Whether the scope has any row, between two settings: by an index if there is one.
 
     The planner expects the first of many rows to come soon, and would read all those before it.
@@ -47,19 +46,6 @@ def is_filled(action: ReplaceRows, target: TableShape) -> tuple[Statement, ...]:
     found = exp.select().from_(table(action.target, "t")).where(*in_scope(action, "t"))
     ask = statement(exp.select(exp.Exists(this=found)), **scope_binds(action, target))
     return setting("enable_seqscan", "off"), ask, setting("enable_seqscan", "on")
-
-
-def is_distinct(action: ReplaceRows, target: TableShape) -> Statement:
-    """Whether no row of the batch has the content of another, nor one of the scope; True is certain."""
-    content = [content_of(target[name], "s") for name in action.columns]
-    number = exp.alias_(row_hash(content), "number")
-    distinct = exp.Count(this=exp.Distinct(expressions=[exp.column("number")]))
-    alone = exp.EQ(this=distinct, expression=exp.Count(this=exp.Star()))
-    sides = (exp.select(number.copy()).from_(table(rows, "s")) for rows in (action.source, action.target))
-    new, old = sides
-    found = (rows.offset(0).subquery("numbers") for rows in (new, old.where(*in_scope(action, "s"))))
-    asked = (exp.select(alone.copy()).from_(rows).subquery() for rows in found)
-    return statement(exp.select(exp.and_(*asked)), **scope_binds(action, target))
 
 
 def rows_in_target(action: ReplaceRows) -> Statement:

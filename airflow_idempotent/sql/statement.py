@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
@@ -26,6 +26,10 @@ class Statement:
 
     def __str__(self) -> str:
         return self.sql
+
+    def bound(self, values: Mapping[str, Any]) -> Statement:
+        """With these values in the place of those of the same names."""
+        return replace(self, binds={name: values.get(name, value) for name, value in self.binds.items()})
 
     @property
     def pretty(self) -> str:

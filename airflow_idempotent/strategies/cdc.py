@@ -86,6 +86,9 @@ class Cdc(Strategy):
     def is_soft(self) -> bool:
         return self.delete == "soft"
 
+    def moves(self, column: str) -> bool:
+        return not (self.is_soft or self.key_before or self.unchanged_column or self.unchanged_value is not None)
+
     @property
     def orders_within_batch(self) -> bool:
         return not self.is_soft

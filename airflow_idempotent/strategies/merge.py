@@ -48,6 +48,11 @@ class Merge(Strategy):
     def stays_inside(self) -> bool:
         return self.on_missing == "delete"
 
+    def moves(self, column: str) -> bool:
+        return column not in self.merge_exclude_columns and (
+            not self.merge_update_columns or column in self.merge_update_columns
+        )
+
     @property
     def said_of_older(self) -> str:
         if self.on_missing == "keep":

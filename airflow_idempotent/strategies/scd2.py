@@ -77,6 +77,9 @@ class Scd2(Strategy):
         row_key = (*staged.unique_key, *staged.version)
         return (Deduplicate(staged.staging, staged.winners, staged.columns, row_key),)
 
+    def winners_key(self, staged: Staged) -> tuple[str, ...]:
+        return (*staged.unique_key, *staged.version) if staged.deduplicated else ()
+
     def write(self, staged: Staged) -> tuple[Action, ...]:
         names = (staged.target, staged.source, staged.columns, staged.unique_key, staged.version[0])
         return (RebuildIntervals(*names, self.valid_from, self.valid_to, self.is_current),)

@@ -52,6 +52,10 @@ class Strategy:
         """``refuses_outside``, unless its options say otherwise."""
         return self.refuses_outside
 
+    def moves(self, column: str) -> bool:
+        """Whether a row that is written again takes its ``column`` from the batch, and so lies where that says."""
+        return True
+
     @property
     def said_of_older(self) -> str:
         """``older``, unless its options say otherwise."""
@@ -115,6 +119,10 @@ class Strategy:
     def checked_rows(self, staged: Staged) -> str:
         """The table of rows that checks look at, once prepared."""
         return staged.source
+
+    def winners_key(self, staged: Staged) -> tuple[str, ...]:
+        """The columns that no two of those rows share; empty when nobody has seen to it."""
+        return staged.unique_key if staged.deduplicated else ()
 
     def write(self, staged: Staged) -> tuple[Action, ...]:
         """Behind the gate: the actions that change the target."""

@@ -16,7 +16,9 @@ from airflow_idempotent import (
     DeduplicateTableOperator,
     Files,
     Query,
+    RollbackOperator,
     StageMergeOperator,
+    SwapTableOperator,
     Transform,
     ValidatePartitionOperator,
 )
@@ -231,7 +233,7 @@ def test_other_rows_of_the_same_query_are_another_version(inbox: Path, warehouse
 
     def load() -> str:
         told(land(inbox, source=Transform(sql)))
-        return str(told(merge(inbox)).outputs[0].facets["version"].datasetVersion)
+        return str(told(merge(inbox, columns=[COLUMNS[0], COLUMNS[3]])).outputs[0].facets["version"].datasetVersion)
 
     first, again = load(), load()
     warehouse.execute("insert into counted values (2)")
@@ -260,6 +262,16 @@ def test_deduplication_is_told_by_the_rows_that_went(warehouse: Any, table: str)
 
     assert (output.name, output.outputFacets["idempotentEffects"].deleted) == (table, 6)
     assert output.outputFacets["outputStatistics"].rowCount == 0
+
+
+def test_a_swap_is_told_as_the_shadow_that_became_the_table(warehouse: Any, table: str) -> None:
+    warehouse.execute("create table orders as select 1 as order_id; create table orders__v2 as select 2 as order_id")
+
+    there = told(SwapTableOperator(task_id="swap", conn_id="warehouse", table="orders", shadow="orders__v2"))
+    back = told(RollbackOperator(task_id="rollback", conn_id="warehouse", table="orders"), context(run_type="manual"))
+
+    assert [item.name for item in (*there.inputs, *there.outputs)] == [f"{table}__v2", table]
+    assert [item.outputs[0].facets["version"].datasetVersion for item in (there, back)] == ["v2", "v1"]
 
 
 def test_a_verdict_on_what_is_published_is_told_of_the_table(inbox: Path, warehouse: Any, table: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.cases.contexts import context
 from tests.cases.faults import fault_of
 from tests.cases.pooler import PGBOUNCER, pgbouncer, standing_in
 from tests.cases.wiring import wrapping
-from tests.cases.words import check_words, csv_words, load_words, partition_words, seconds
+from tests.cases.words import check_words, csv_words, instant, load_words, partition_words, seconds
 from tests.cases.world import World
 
 TABLE = "tgt"
@@ -49,9 +50,14 @@ def validate(world: World, step: Step) -> Any:
             root=root_of(world, step),
             on_empty=step.get("on_empty") or ("skip" if step.get("allow_empty") else None),
             statement_timeout=seconds(step.get("statement_timeout")),
-            **partition_words(step.get("partition")),
+            **partition_words(step.get("partition") or _until(step)),
         )
         return operator.execute(_context(step, "validate"))
+
+
+def _until(step: Step) -> str | None:
+    """The day that ends at the instant which the step takes for now."""
+    return f"{instant(step['now']) - timedelta(days=1):%Y-%m-%d}" if "now" in step else None
 
 
 # --- their parts ----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tests.cases import concurrency, factory, landings, loads, operating, swapping
+from tests.cases import concurrency, factory, incremental, landings, loads, operating, swapping
 from tests.cases.case import Step
 from tests.cases.faults import fault_of
 from tests.cases.words import lacking_check_words, lacking_load_words, lacking_partition
@@ -91,7 +91,7 @@ def _lacking_in_run(step: Step) -> Iterator[Lack]:
 OPERATIONS: dict[str, Operation] = {
     "land": Operation(loads.land, COMMON | LANDING | {"target"}, lacking_partition),
     "stage_merge": Operation(stage_merge, COMMON | LANDING | TABLE | LOADING | {"session"}, lacking_load_words),
-    "validate": Operation(loads.validate, COMMON | TABLE | {"allow_empty", "on_empty"}, lacking_check_words),
+    "validate": Operation(loads.validate, COMMON | TABLE | {"allow_empty", "on_empty", "now"}, lacking_check_words),
     "concurrent": Operation(concurrent, COMMON | {"steps"}, _lacking_in_concurrent),
     "swap": Operation(
         swapping.swap,
@@ -119,12 +119,12 @@ OPERATIONS: dict[str, Operation] = {
     "edit_spec": Operation(operating.edit_spec, {"op", "to"}, works=False, again=False),
     "clear_and_rerun": Operation(operating.clear_and_rerun, COMMON, again=False),
     "finish_run": Operation(operating.finish_run, {"op", "note"}, again=False),
+    "incremental_run": Operation(incremental.incremental_run, COMMON | incremental.WORDS),
     "run_task": Operation(operating.run_task, {"op", "note", "task", "xcom"}),
 }
 
 LATER = {
     "rollback": "swap: issue 5",
-    "incremental_run": "watermarks of incremental queries: issue 4",
 }
 """Operations that come with later issues."""
 

@@ -7,6 +7,7 @@ from itertools import permutations
 from typing import Any
 
 from tests.cases.case import Step
+from tests.cases.policies import each_policy
 
 ONCE = ("fault", "pause_after", "at_s", "start_at_s", "times", "attempt")
 """Words of a step that say how it goes this time; a later run of it goes without them."""
@@ -83,6 +84,7 @@ def _days(step: Step, before: Sequence[Step]) -> list[Step]:
 _WRITTEN_OUT: Mapping[str, Callable[[Step, Sequence[Step]], list[Step]]] = {
     "for_days": _days,
     "for_every_permutation_of": _permutations,
+    "incremental_run": lambda step, before: each_policy(step),
     "repeat": _repeat,
     "rerun_after_crash": _after_crash,
     "reset_target_and_rerun_with": _reset,

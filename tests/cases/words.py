@@ -27,6 +27,8 @@ ON_DRIFT = {
     "add": "append_new_columns",
     "widen": "sync_all_columns",
 }
+_COMPARISONS = {"ge": "geq_to", "le": "leq_to", "gt": "greater_than", "lt": "less_than", "eq": "equal_to"}
+"""Words for bounds of a number."""
 _BOUNDS = {"min_rows": "min", "max_rows": "max"}
 """Words for bounds of the number of rows."""
 
@@ -119,12 +121,14 @@ def _kind(entry: Any) -> str:
 def _check(entry: Any) -> Any:
     if isinstance(entry, Mapping) and next(iter(entry)) in _BOUNDS:
         return {"row_count": {_BOUNDS.get(name, name): value for name, value in entry.items()}}
+    if isinstance(entry, Mapping) and list(entry) == ["max"]:  # of times: whatever it is, it must be read and compared
+        entry = {**entry, "le": "infinity"}
     if not isinstance(entry, Mapping) or len(entry) == 1:
         return entry
     kind = _kind(entry)
-    check, options = CHECKS[ALIASES.get(kind, kind)], {name: entry[name] for name in entry if name != kind}
-    value = [entry[kind]] if check.shorthand == "columns" and isinstance(entry[kind], str) else entry[kind]
-    return {kind: {check.shorthand: value, **options}}
+    check = CHECKS[ALIASES.get(kind, kind)]
+    options = {_COMPARISONS.get(name, name): entry[name] for name in entry if name != kind}
+    return {kind: {check.shorthand: entry[kind], **options}}
 
 
 def load_words(step: Step) -> dict[str, Any]:

@@ -6,7 +6,8 @@ The header names one of ``action``, ``strategy`` or ``check``, and gives its fie
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -14,16 +15,19 @@ from typing import Any, get_args
 
 import yaml
 from pydantic import TypeAdapter
+from sqlglot import exp
 
+from airflow_idempotent.checks.facts import Baseline, Facts, Seen
 from airflow_idempotent.core.actions import Action, AddColumns, CreateTarget, EnsureChild, RunChecks, WidenColumns
 from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.drift import Retyped
 from airflow_idempotent.core.manifest import FORMATS, Part
 from airflow_idempotent.core.partition import Grain
+from airflow_idempotent.core.profile import ColumnProfile, Profile, Sampling
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.staged import Staged
 from airflow_idempotent.spec.load import LoadSpec
-from airflow_idempotent.sql.checks import sample_violations
+from airflow_idempotent.sql.checks import Place, question, repeated_keys, shared_scan, violations
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.statement import Statement, table
 from airflow_idempotent.strategies import STRATEGIES, Cdc, Strategy
@@ -31,6 +35,32 @@ from airflow_idempotent.strategies.cdc import tombstones_of
 
 FOLDER = Path(__file__).parent
 STAGING, WINNERS = "idem_staging", "idem_winners"
+
+
+def questions(check: Any, shape: TableShape) -> Iterator[Statement]:
+    """What a check asks besides, when nothing is wrong: other tables look like this one, and so does the past."""
+    names = getattr(check, "columns", ())
+    bins = ColumnProfile(True, 2, 0, ("1", "2"), (1, 1))
+    past = Baseline("2025-04-24", "20250424_01", 2, profile=Profile(dict.fromkeys(names, bins)))
+    facts = Facts(
+        Grain.DAY.parse("2025-05-01"),
+        shape,
+        batch_id="20250501_01",
+        previous=past,
+        columns=shape.names,
+        unique_key=shape.names[:1],
+        partition_column="day" if "day" in shape else None,
+        source=table(STAGING),
+        others=dict.fromkeys(check.tables_used, shape),
+    )
+    inquiry = check.inquire(table(WINNERS), Seen(1000, (None,), facts))
+    answer: list[Any] | None = None
+    with suppress(StopIteration):
+        while inquiry:
+            asked = inquiry.send(answer)
+            yield question(asked, Place(table(WINNERS)), facts)
+            is_one_row = isinstance(asked.query, exp.Select) and not asked.query.args.get("group")
+            answer = [(0,) * len(asked.query.selects)] if is_one_row else []
 
 
 def snake(name: str) -> str:
@@ -86,8 +116,8 @@ class Page:
     def actions(self) -> Sequence[Action]:
         if kind := self.given.get("action"):
             return [self._action(ACTIONS[kind], self.given)]
-        if kind := self.given.get("check"):
-            return [RunChecks(WINNERS, (self.check,), self.shape.names)] if kind else []
+        if "check" in self.given:
+            return [RunChecks(WINNERS, (self.check,), self.shape.names)]
         assert self.strategy
         prepared = self.strategy.prepare(self.staged) if self.staged.deduplicated else ()
         made = self.strategy.made(self.relation, self.staged.unique_key, self.staged.version)
@@ -128,10 +158,17 @@ class Page:
 
     @property
     def statements(self) -> list[Statement]:
-        found = [statement for action in self.actions for statement in compile_action(action, self.shape)]
-        if "check" in self.given and (sample := sample_violations(self.check, table(WINNERS))):
-            found.append(sample)
-        return found
+        if "check" not in self.given:
+            return [statement for action in self.actions for statement in compile_action(action, self.shape)]
+        facts = Facts(Grain.DAY.parse("2025-05-01"), self.shape)
+        place, checks = Place(table(WINNERS), shape=self.shape), (self.check,)
+        found = (
+            shared_scan(checks, place, facts),
+            repeated_keys(checks, place),
+            *questions(self.check, self.shape),
+            violations(self.check, place, facts, 5),
+        )
+        return [statement for statement in found if statement]
 
     def expected(self) -> str:
         """The whole file as it should be."""
@@ -183,6 +220,8 @@ class Page:
                 return Grain.DAY.parse(value)
             case "within":
                 return value[0], Grain.DAY.parse(value[1])
+            case "sampling":
+                return Sampling(tuple(value["key"]), value["size"], value["seed"])
             case "checks":
                 return self._load_spec(checks=value).checks
             case "binds":

@@ -80,6 +80,29 @@ def test_a_child_that_differs_is_exchanged_and_all_is_counted(days: Warehouse) -
     assert days.sql("SELECT count(*) FROM pg_constraint WHERE conname = 'idem_bounds'") == [(0,)]
 
 
+def test_the_new_child_has_all_indexes_of_the_table(days: Warehouse) -> None:
+    days.sql("CREATE INDEX ON days (lower(v)) WITH (fillfactor = 70) WHERE id > 1")
+    days.sql("CREATE UNIQUE INDEX ON days (v DESC, id, d) INCLUDE (id) NULLS NOT DISTINCT")
+    days.sql("ALTER TABLE days ADD UNIQUE (v, d, id)")
+    before = indexes(days)
+
+    days.load(spec(), FIRST)
+
+    assert len(before) == 5
+    assert indexes(days) == before
+    assert days.sql("SELECT relname FROM pg_class WHERE relname LIKE 'idem_parent%'") == []
+
+
+def indexes(warehouse: Warehouse) -> list[tuple[Any, ...]]:
+    """Those of the first child, without their names."""
+    return warehouse.sql(
+        "SELECT regexp_replace(pg_get_indexdef(indexrelid), 'INDEX .* ON', ''), indisprimary, indisvalid, "
+        "(SELECT contype FROM pg_constraint WHERE conindid = indexrelid), "
+        "EXISTS (SELECT FROM pg_inherits WHERE inhrelid = indexrelid) "
+        "FROM pg_index WHERE indrelid = 'days_1'::regclass ORDER BY 1"
+    )
+
+
 def test_a_second_run_builds_nothing(days: Warehouse) -> None:
     days.load(spec(), FIRST)
     before = children(days), days.physical("days")

@@ -16,7 +16,15 @@ from airflow_idempotent.testing.postgres import postgres_bin
 pytestmark = pytest.mark.cli
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("cli.md", "how-to/deduplicate.md", "how-to/prove.md", "how-to/swap.md")
+PAGES = (
+    "cli.md",
+    "how-to/compare.md",
+    "how-to/deduplicate.md",
+    "how-to/drift.md",
+    "how-to/features.md",
+    "how-to/prove.md",
+    "how-to/swap.md",
+)
 FILE = re.compile(r'```\w+ title="([^"]+)"\n(.*?)```', re.DOTALL)
 CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 # What differs from run to run, and what stands for it on the page.

@@ -99,6 +99,10 @@ def test_a_key_twice_in_a_table_without_an_index_is_there_once_afterwards(wareho
         ("a b", "a c", {"inserted": 1, "deleted": 1, "unchanged": 1}),
         ("a NULL NULL", "NULL a", {"deleted": 1, "unchanged": 2}),
         ("a NULL", "NULL a", {"unchanged": 2}),
+        ("a a b", "a b b", {"inserted": 1, "deleted": 1, "unchanged": 2}),
+        ("a a b", "a b c", {"inserted": 1, "deleted": 1, "unchanged": 2}),
+        ("a a", "b b", {"inserted": 2, "deleted": 2}),
+        ("a " * 3000, "a " * 3001, {"inserted": 1, "unchanged": 3000}),
     ],
 )
 def test_rows_without_a_key_are_there_as_often_as_in_the_batch(

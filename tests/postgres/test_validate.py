@@ -170,8 +170,8 @@ def test_a_failed_check_shows_values_and_the_query_that_finds_them(warehouse: Wa
         warehouse.validate(spec)
 
     assert "unique(a, b): 1 keys repeated, e.g. (1, x)" in str(caught.value)
-    assert "not_null(b): 1 of 3 rows have NULL, e.g. NULL" in str(caught.value)
-    assert warehouse.sql(caught.value.results[0].query) == [(1, "x")]
+    assert "not_null(b): 1 of 3 rows have NULL, e.g. (2, NULL)" in str(caught.value)
+    assert warehouse.sql(caught.value.results[0].query) == [(1, "x", 2)]
     assert warehouse.sql("SELECT samples FROM airflow_idempotent.check_results WHERE check_name = 'unique(a, b)'") == [
         (["(1, x)"],)
     ]

@@ -28,7 +28,14 @@ from airflow_idempotent.core.actions.staging import (
     RejectRows,
     RunChecks,
 )
-from airflow_idempotent.core.actions.writing import DeleteMissing, MeasurePartition, RefuseTies, ReplaceRows, UpsertRows
+from airflow_idempotent.core.actions.writing import (
+    DeleteMissing,
+    MeasurePartition,
+    ProfilePartition,
+    RefuseTies,
+    ReplaceRows,
+    UpsertRows,
+)
 
 Action = (
     CreateTarget
@@ -56,6 +63,7 @@ Action = (
     | DeleteMissing
     | ReplaceRows
     | MeasurePartition
+    | ProfilePartition
 )
 
 # Writes to which an older batch must have something less to say than a newer one.
@@ -78,6 +86,7 @@ __all__ = [
     "InspectChanges",
     "KeepUnchanged",
     "MeasurePartition",
+    "ProfilePartition",
     "QueryBatch",
     "RebuildIntervals",
     "RefuseTies",

@@ -44,3 +44,7 @@ class ReplacePartition:
     def aside(self, child: Relation) -> Relation:
         """Where the new child is built: beside the old one."""
         return Relation(child.schema, short_name("idem_aside", str(child)))
+
+    def parent(self, child: Relation) -> Relation:
+        """What the new child is attached to for a moment, to get the indexes that it needs."""
+        return Relation(child.schema, short_name("idem_parent", str(child)))

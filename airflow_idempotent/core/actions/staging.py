@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from airflow_idempotent.core.columns import Column
@@ -67,7 +68,9 @@ class InspectBatch:
     """Refuse what no rule can load (NULL keys, digits that would be rounded), and measure the rest.
 
     The target is left alone. Idempotent because it only reads staging. With ``partition``, rows whose
-    ``event_time`` lies outside it are refused too, and with ``no_missing`` those that have none.
+    ``event_time`` lies outside it are refused too, and with ``no_missing`` those that have none. ``late_since``
+    are the first partition of the lookback and that of the batch: rows before them are counted, of an
+    incremental query only those ``new_since`` its watermark (cursor, instant).
     """
 
     target: Relation
@@ -78,6 +81,8 @@ class InspectBatch:
     event_time: str | None = None
     partition: Partition | None = None
     no_missing: bool = False
+    late_since: tuple[Partition, Partition] | None = None
+    new_since: tuple[str, datetime] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +132,18 @@ class Deduplicate:
 class RunChecks:
     """Evaluate the checks on the rows that are about to be published; ``error`` closes the gate.
 
-    The target is left alone. Idempotent because it only reads ``rows``, which have the ``columns``.
+    The target is left alone. Idempotent because it only reads ``rows``, which have the ``columns``; removal of
+    duplicates has made them ``unique`` in those. ``partition_column`` says where they can be looked at afterwards,
+    ``source`` are the rows as they came, ``key`` tells rows of the table apart.
     """
 
     rows: str
     checks: Sequence[Any]
     columns: tuple[str, ...]
+    unique: tuple[str, ...] = ()
+    partition_column: str | None = None
+    source: str | None = None
+    key: tuple[str, ...] = ()
 
     @property
     def answerable(self) -> list[Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.profile import Sampling
 from airflow_idempotent.core.relation import Relation
 
 
@@ -120,9 +121,26 @@ class MeasurePartition:
     """Count the rows of one partition of ``target``, or of all of it, and take their digest.
 
     Nothing is written. Idempotent because it only reads; the digest does not depend on row order
-    or on session settings. Without ``column`` it is all of the table.
+    or on session settings. Without ``column`` it is all of the table. With ``buckets`` rows and digest are taken
+    of each of so many parts, cut by the hash of ``key``.
     """
 
     target: Relation
     column: str | None
     partition: Partition
+    buckets: int | None = None
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePartition:
+    """Count how the values of ``columns`` are spread in a sample of one partition of ``target``, or of all of it.
+
+    Nothing is written. Idempotent because it only reads, and the sample of the same rows is always the same.
+    """
+
+    target: Relation
+    column: str | None
+    partition: Partition
+    columns: tuple[str, ...]
+    sampling: Sampling

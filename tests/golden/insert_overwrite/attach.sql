@@ -24,7 +24,7 @@ ORDER BY
   "s"."amount" DESC;
 
 CREATE TABLE "public"."idem_aside_ba88fa32320e0971" (
-  LIKE "public"."orders" INCLUDING ALL EXCLUDING IDENTITY
+  LIKE "public"."orders" INCLUDING ALL EXCLUDING IDENTITY EXCLUDING INDEXES
 );
 
 ALTER TABLE "public"."idem_aside_ba88fa32320e0971"
@@ -118,6 +118,17 @@ SELECT
   "order_date",
   "amount"
 FROM "pg_temp"."idem_winners";
+
+CREATE TABLE "public"."idem_parent_ba88fa32320e0971" (
+  LIKE "public"."orders" INCLUDING ALL EXCLUDING IDENTITY
+)
+PARTITION BY RANGE("order_date");
+
+ALTER TABLE "public"."idem_parent_ba88fa32320e0971" ATTACH PARTITION "public"."idem_aside_ba88fa32320e0971" FOR VALUES FROM ('2025-05-01') TO ('2025-05-02');
+
+ALTER TABLE "public"."idem_parent_ba88fa32320e0971" DETACH PARTITION "public"."idem_aside_ba88fa32320e0971";
+
+DROP TABLE "public"."idem_parent_ba88fa32320e0971";
 
 SELECT set_config('lock_timeout', least(nullif(setting::int, 0), 2000) || 'ms', true) FROM pg_catalog.pg_settings WHERE name = 'lock_timeout';
 

@@ -15,9 +15,13 @@ SELECT
 FROM "pg_temp"."idem_winners";
 
 SELECT
-  "order_id",
-  "status"
-FROM "pg_temp"."idem_winners"
-WHERE
-  "order_id" IS NULL OR "status" IS NULL
+  CAST("order_id" AS TEXT),
+  CAST("status" AS TEXT)
+FROM (
+  SELECT
+    *
+  FROM "pg_temp"."idem_winners"
+  WHERE
+    "order_id" IS NULL OR "status" IS NULL
+) AS "violations"
 LIMIT 5;

@@ -13,26 +13,42 @@ SELECT
 FROM "pg_temp"."idem_winners";
 
 SELECT
-  COUNT(*)
+  COUNT(*) FILTER(WHERE
+    "idem_key" = 0 AND "idem_rows0" > 1),
+  COUNT(*) FILTER(WHERE
+    "idem_key" = 0
+    AND "idem_rows0" > 1
+    AND (
+      "order_id" IS NULL OR "status" IS NULL
+    ))
 FROM (
   SELECT
     "order_id",
-    "status"
+    "status",
+    GROUPING("order_id", "status") AS "idem_key",
+    COUNT(*) AS "idem_rows0"
+  FROM "pg_temp"."idem_winners"
+  GROUP BY
+    GROUPING SETS (
+      ("order_id", "status")
+    )
+  HAVING
+    COUNT(*) > 1
+) AS "repeated";
+
+SELECT
+  CAST("order_id" AS TEXT),
+  CAST("status" AS TEXT)
+FROM (
+  SELECT
+    "order_id",
+    "status",
+    COUNT(*) AS "rows"
   FROM "pg_temp"."idem_winners"
   GROUP BY
     "order_id",
     "status"
   HAVING
     COUNT(*) > 1
-) AS "violations";
-
-SELECT
-  "order_id",
-  "status"
-FROM "pg_temp"."idem_winners"
-GROUP BY
-  "order_id",
-  "status"
-HAVING
-  COUNT(*) > 1
+) AS "violations"
 LIMIT 5;

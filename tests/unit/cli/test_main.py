@@ -20,15 +20,17 @@ HEAVY = {"airflow", "fsspec", "jinja2", "psycopg", "psycopg2", "pydantic", "rich
 DATABASE = {"ConnectionLostError", "DatabaseError", "LockTimeoutError", "ServerBusyError", "SourceUnavailableError"}
 DATABASE |= {"SourceQueryError", "StatementTimeoutError", "UnreachableError"}
 USAGE = {"ArgumentsError", "DuplicateTableError", "NoPartitionError", "OutOfRangeError", "ParamsError", "RangeError"}
-USAGE |= {"SpecError", "TargetMissingError", "UsageError"}
+USAGE |= {"SpecError", "TargetMissingError", "UsageError", "WatermarkError"}
 FINDINGS = {
     "AttachError",
     "BadFileError",
     "BadRowError",
     "BatchDamagedError",
     "ConstraintError",
+    "CursorError",
     "CutoverError",
     "DependentsError",
+    "DriftError",
     "EmptySnapshotError",
     "EventTimeMissingError",
     "ExtraMissingError",
@@ -92,6 +94,7 @@ def test_help_is_there_at_once(words: list[str]) -> None:
         ["plan", "tables/orders.yaml", "--from-date", "2025-05-01", "--to-date", "2025-05-02"],
         ["run", "tables/orders.yaml", "--partition", "2025-05-01", "--dsn", "postgresql://x@127.0.0.1:1/x"],
         ["status", "--dsn", "postgresql://x@127.0.0.1:1/x"],
+        ["watermark", "show", "--dsn", "postgresql://x@127.0.0.1:1/x"],
         ["dedupe", "orders", "--unique-key", "id", "--dsn", "postgresql://x@127.0.0.1:1/x"],
         ["swap", "orders", "--dsn", "postgresql://x@127.0.0.1:1/x"],
         ["rollback", "orders", "--dsn", "postgresql://x@127.0.0.1:1/x"],

@@ -86,9 +86,10 @@ def test_a_pointer_is_small_and_plain_enough_for_xcom() -> None:
     assert (pointer["row_count"], pointer["digest"], pointer["replayed"], pointer["dry_run"]) == (2, "d", False, False)
 
 
-def test_a_replayed_receipt_is_the_same_but_for_saying_so() -> None:
+def test_a_replayed_receipt_is_the_same_but_tells_of_an_attempt_that_did_nothing() -> None:
     receipt = Receipt("public.orders", "2025-05-01", "20250501_01", State.PUBLISHED, Effects(inserted=2))
     again = receipt.replay()
 
     assert again.replayed
-    assert again.as_pointer() == receipt.as_pointer() | {"replayed": True}
+    assert again.effects == receipt.effects
+    assert again.as_pointer() == receipt.as_pointer() | {"replayed": True, "effects": Effects().as_dict()}

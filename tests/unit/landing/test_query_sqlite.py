@@ -117,7 +117,9 @@ def test_changed_rows_are_refused_when_the_source_must_not_change(store: BatchSt
     land_day(store, query(database, "select id from orders"))
     before = tree(store.root)
 
-    with pytest.raises(SourceChangedError, match="2 rows in 7 bytes, in the batch 4 rows in 11 bytes"):
+    with pytest.raises(
+        SourceChangedError, match=r"2 rows in 7 bytes, sha256 \w{12}, in the batch 4 rows in 11 bytes, sha256 \w{12}"
+    ):
         land_day(store, query(database, "select id from orders where id = 1"), on_source_change="fail")
 
     assert tree(store.root) == before

@@ -94,7 +94,14 @@ def test_checks_look_at_the_winners_before_they_are_written() -> None:
     assert kinds(found.actions) == [CreateStaging, CopyBatch, InspectBatch, Deduplicate, RunChecks, UpsertRows]
     winners = only(found, Deduplicate).winners
     assert only(found, RunChecks).rows == only(found, UpsertRows).source == winners
-    assert only(found, RunChecks) == RunChecks(winners, (Unique(columns=("order_id",)),), NAMES)
+    assert only(found, RunChecks) == RunChecks(
+        winners,
+        (Unique(columns=("order_id",)),),
+        NAMES,
+        unique=("order_id",),
+        source=only(found, CreateStaging).staging,
+        key=("order_id",),
+    )
     assert only(found, UpsertRows).deduplicated
 
 

@@ -89,7 +89,11 @@ CDC = {"strategy": "cdc", "version": "updated_at"}
         ),
         ({"strategy": "delete_insert"}, "conflict", "the rows of a key come from the newest batch of a partition."),
         ({"strategy": "delete_insert", "version": "a"}, "conflict", "those with the greatest a win, NULL is lowest;"),
-        ({"late_data": {"lookback": 2}}, "late data", "also reads the 2 partition(s) before its own again;"),
+        (
+            {"late_data": {"lookback": 2}},
+            "late data",
+            "before its own again, and rewrites those whose content changed;",
+        ),
         ({}, "bad data", "No check closes the gate."),
         ({"checks": [{"unique": "a"}]}, "bad data", "Nothing is published unless all hold: unique(a)."),
         ({"checks": [{"reconcile": "warn"}]}, "bad data", "No check closes the gate. Recorded only: reconcile."),
@@ -116,7 +120,7 @@ def test_every_topic_is_one_paragraph_about_this_spec() -> None:
     explanation = explain(orders(columns=COLUMNS, description="Orders."))
 
     assert (explanation.table, explanation.fingerprint) == ("analytics.orders", fingerprint(orders(columns=COLUMNS)))
-    assert len({topic.name for topic in explanation.topics}) == len(explanation.topics) == 18
+    assert len({topic.name for topic in explanation.topics}) == len(explanation.topics) == 19
     assert all(topic.text and len(topic.text.splitlines()) == 1 for topic in explanation.topics)
 
 

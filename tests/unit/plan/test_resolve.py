@@ -126,7 +126,8 @@ def test_a_scheduled_run_looks_back_oldest_first() -> None:
     plan = resolve(orders(late_data={"lookback": 2}), interval(utc(2025, 5, 1), utc(2025, 5, 2)))
 
     assert keys(plan) == ["2025-04-29", "2025-04-30", "2025-05-01"]
-    assert reasons(plan)[:2] == ["lookback: late data"] * 2
+    assert reasons(plan)[:2] == ["lookback: late data, rewritten only if its source changed"] * 2
+    assert [pointer["skip_unchanged"] for pointer in plan.as_pointers()] == [True, True, False]
 
 
 def test_looking_back_ends_at_the_start_of_the_table() -> None:
@@ -399,6 +400,7 @@ def test_a_plan_pins_the_cutoff_and_the_spec_for_all_its_retries() -> None:
             "reason": "contains the logical date",
             "spec_fingerprint": fingerprint(orders()),
             "cutoff_ts": "2025-05-03T00:00:00+00:00",
+            "cutoff_given": True,
             "lane": "manual",
             "skip_unchanged": False,
         }

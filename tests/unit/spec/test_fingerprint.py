@@ -33,7 +33,10 @@ TRANSFORM = FILES | {
         "sql": "SELECT order_id, order_date, amount, updated_at FROM o WHERE t >= :start",
     }
 }
-QUERY = FILES | {"source": {"kind": "query", "sql": "SELECT * FROM o WHERE t >= :start", "conn_id": "shop"}}
+QUERY = FILES | {
+    "source": {"kind": "query", "sql": "SELECT * FROM o", "conn_id": "shop", "cursor": "updated_at"},
+    "late_data": {"watermark_lag": "15m"},
+}
 SAME, DIFFERENT, NO_OTHER = "same", "different", "there is no other value"
 
 # Every option of a spec, another value for it, and whether rows that are there may have become wrong by the change.
@@ -87,6 +90,9 @@ TABLE = [
     ("source.query.kind", NO_OTHER, NO_OTHER),
     ("source.query.sql", "SELECT * FROM o WHERE t > :start", DIFFERENT),
     ("source.query.conn_id", "other", DIFFERENT),
+    ("source.query.cursor", "order_date", DIFFERENT),
+    ("source.query.on_cursor_null", "include", DIFFERENT),
+    ("source.query.on_cursor_future", "exclude", DIFFERENT),
     ("source.python.kind", NO_OTHER, NO_OTHER),
     ("source.python.callable", "feeds.orders:all_rows", DIFFERENT),
     ("source.python.kwargs", {"region": "us"}, DIFFERENT),
@@ -105,8 +111,14 @@ TABLE = [
     ("retry_delay", 1, SAME),
     ("max_active_runs", 2, SAME),
     ("late_data.lookback", 2, SAME),
+    ("late_data.cutoff", "6h", SAME),
+    ("late_data.watermark_lag", "30m", SAME),
     ("backfill.partitions_per_task", 2, SAME),
     ("backfill.max_active_tasks", 2, SAME),
+    ("audit.schedule", "@daily", SAME),
+    ("audit.sample", 50, SAME),
+    ("audit.on_drift", "warn", SAME),
+    ("audit.requery", True, SAME),
 ]
 
 
@@ -147,8 +159,24 @@ def test_the_fingerprint_changes_with_what_an_option_means_for_rows(option: str,
         ({"unique": ["a"]}, {"unique": ["a", "b"]}, False),
         ({"unique": ["a"]}, {"not_null": ["a"]}, False),
         ({"unique": ["a"]}, {"unique": {"columns": ["a"], "severity": "error"}}, True),
+        ({"unique": ["a"]}, {"unique": {"columns": ["a"], "nulls_distinct": False, "store_failures": False}}, True),
+        ({"unique": ["a"]}, {"unique": {"columns": ["a"], "error_if": ">1"}}, False),
+        (
+            {"not_null": {"columns": "a", "where": "a > 1 and b is null"}},
+            {"not_null": {"columns": "a", "where": "a>1  AND b IS NULL -- why"}},
+            True,
+        ),
+        ({"custom_sql": "select a from this_model"}, {"custom_sql": "SELECT a  FROM this_model;"}, True),
         ({"unique": ["a"]}, {"unique_check": "a"}, True),
         ("reconcile", {"reconcile": "error"}, True),
+        ("reconcile", {"reconcile": {"buckets": 64}}, False),
+        ({"aggregate": "sum(amount)"}, {"aggregate": {"sql": "SUM( amount )", "against": "source"}}, True),
+        ({"aggregate": "sum(amount)"}, {"aggregate": {"sql": "sum(amount)", "tolerance": 0.1}}, False),
+        ({"diff": "a.b"}, {"diff": {"against": "a.b", "tolerance": 0}}, True),
+        ({"diff": "a.b"}, {"diff": {"against": "a.b", "tolerance": {"amount": 1}}}, False),
+        ({"distribution": "amount"}, {"distribution": {"columns": ["amount"], "against": "previous"}}, True),
+        ({"distribution": "amount"}, {"distribution": {"columns": ["amount"], "method": "ks"}}, False),
+        ({"no_future_knowledge": "updated_at"}, {"no_future_knowledge": {"columns": ["updated_at"]}}, True),
     ],
 )
 def test_a_check_means_what_its_options_say_however_it_is_written(one: Any, other: Any, same: bool) -> None:

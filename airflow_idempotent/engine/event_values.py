@@ -1,0 +1,45 @@
+"""What the ledger's events say, as plain values: their hash, their part on incremental queries, their checks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_idempotent.core.verdict import CheckResult
+from airflow_idempotent.core.window import Window
+
+
+def event_hash(values: Mapping[str, Any]) -> str:
+    """SHA-256 (hex) over everything an event says, including the hash before it; not the clock, nor the duration."""
+    said = {name: value for name, value in values.items() if name not in ("hash", "seconds")}
+    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def window_values(window: Window | None) -> dict[str, Any]:
+    """What an event says of an incremental query; the watermark moves with the rows because it is said here."""
+    if window is None:
+        return {"cursor_name": None, "read_from": None, "watermark": None, "null_cursor_rows": 0, "future_rows": 0}
+    return {
+        "cursor_name": window.cursor,
+        "read_from": window.low,
+        "watermark": window.watermark or None,
+        "null_cursor_rows": window.null_rows,
+        "future_rows": window.future_rows,
+    }
+
+
+def check_values(check: CheckResult) -> dict[str, Any]:
+    """What the ledger keeps of a check."""
+    return {
+        "check": check.check,
+        "severity": str(check.severity),
+        "verdict": str(check.verdict),
+        "observed": check.observed,
+        "rows": check.rows,
+        "message": check.message,
+        "samples": list(check.samples),
+        "query": check.query,
+        "expected": check.expected,
+    }

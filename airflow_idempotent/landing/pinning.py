@@ -1,0 +1,50 @@
+"""What a landing takes over from those before it: a retry, weeks later too, asks its source the same question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from airflow_idempotent.core.manifest import Manifest
+from airflow_idempotent.core.partition import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """The cutoff, and from where an incremental query is read; ISO 8601."""
+
+    cutoff_ts: str
+    low: str
+
+
+def pinned_for(
+    partition: Partition,
+    landed: Sequence[Manifest],
+    *,
+    run: str,
+    cutoff_ts: str,
+    cutoff_given: bool = False,
+    low: str = "",
+    cursor: str | None = None,
+) -> Pinned:
+    """What the run asks its source, given the batches that have landed (oldest first).
+
+    A batch that the same run landed before has both; otherwise they are what the plan says. The cutoff never
+    goes back behind that of the newest batch, or rows that it holds would be gone again; unless somebody
+    ``cutoff_given`` asked for just that.
+    """
+    own = next((item for item in reversed(landed) if run and item.attempt.startswith(run)), None)
+    cutoff = own.cutoff_ts if own and own.cutoff_ts and not cutoff_given else cutoff_ts
+    if landed and not cutoff_given:
+        cutoff = _later(cutoff, landed[-1].cutoff_ts)
+    begin = low or partition.start.isoformat()
+    if own and own.window and own.window.cursor == cursor:
+        begin = own.window.low
+    return Pinned(cutoff, begin)
+
+
+def _later(one: str, other: str) -> str:
+    if not one or not other:
+        return one or other
+    return max(one, other, key=datetime.fromisoformat)

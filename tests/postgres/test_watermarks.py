@@ -1,0 +1,205 @@
+"""The watermark as the ledger derives it: which events count, what keeps it, what somebody may set."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from airflow_idempotent.engine.states import watermark_of
+from airflow_idempotent.engine.watermarks import change_watermark
+from airflow_idempotent.errors import WatermarkError
+from tests.cli_fixtures import Command
+from tests.ledger_runs import FIRST, Runs
+from tests.postgres_fixtures import Connect
+
+TABLE = "public.orders"
+
+
+def at(number: float) -> datetime:
+    """That many days after the begin of the first."""
+    return FIRST + timedelta(days=number)
+
+
+@pytest.fixture
+def runs(connect_once: Connect) -> Runs:
+    return Runs(connect_once())
+
+
+def test_it_moves_with_published_scheduled_runs_only_and_never_back(runs: Runs) -> None:
+    seen = []
+    for publish in (
+        lambda: runs.publish(1, at(-9), at(0.5)),
+        lambda: runs.publish(5, at(0.5), at(4.9), "backfill"),
+        lambda: runs.publish(6, at(0.5), at(5.9), "manual"),
+        lambda: runs.publish(2, at(0.5), at(1.5)),
+        lambda: runs.publish(1, at(-9), at(0.25)),
+        lambda: runs.publish(3, at(1.5), None),
+    ):
+        publish()
+        seen.append(runs.watermark)
+
+    assert seen == [at(0.5), at(0.5), at(0.5), at(1.5), at(1.5), at(1.5)]
+
+
+def test_a_run_that_failed_keeps_it_until_any_lane_has_published_the_partition(runs: Runs) -> None:
+    runs.publish(1, at(0), at(0.5))
+    runs.fail(2, at(0.5))
+    runs.publish(3, at(0.5), at(2.5))
+    kept = (runs.watermark, runs.gaps)
+    runs.publish(2, at(1), at(1.5), "backfill")
+
+    assert kept == (at(0.5), [(at(1), at(2), "not published")])
+    assert (runs.watermark, runs.gaps) == (at(2.5), [])
+
+
+def test_a_run_that_nobody_knows_of_keeps_it_too(runs: Runs) -> None:
+    runs.publish(1, at(0), at(0.5))
+    runs.publish(4, at(0.5), at(3.5))
+
+    assert (runs.watermark, runs.gaps) == (at(0.5), [(at(1), at(3), "never run")])
+
+
+def test_a_first_run_that_nobody_knows_of_keeps_it_from_the_begin(runs: Runs) -> None:
+    runs.publish(2, at(0), at(1.5))
+
+    assert (runs.watermark, runs.gaps) == (None, [(at(0), at(1), "never run")])
+
+
+def test_a_table_that_begins_earlier_from_now_on_keeps_its_watermark(runs: Runs) -> None:
+    runs.publish(1, at(0), at(0.5))
+    runs.publish(2, at(0.5), at(1.5), since=at(-9))
+
+    assert (runs.watermark, runs.gaps) == (at(1.5), [])
+
+
+def test_runs_that_are_left_out_on_purpose_are_no_gap(runs: Runs) -> None:
+    runs.publish(1, at(0), at(0.5), since=None)
+    runs.publish(4, at(0.5), at(3.5), since=None)
+
+    assert (runs.watermark, runs.gaps) == (at(3.5), [])
+
+
+def test_what_a_backfill_loaded_before_the_first_scheduled_run_is_no_gap(runs: Runs) -> None:
+    runs.publish(-30, at(-31), at(-30.5), "backfill")
+    runs.publish(1, at(0), at(0.5))
+
+    assert (runs.watermark, runs.gaps) == (at(0.5), [])
+
+
+def test_a_partition_whose_rerun_fails_stays_published(runs: Runs) -> None:
+    runs.publish(1, at(0), at(0.5))
+    runs.fail(1, at(0))
+
+    assert (runs.watermark, runs.gaps) == (at(0.5), [])
+
+
+def test_what_is_set_holds_until_runs_that_read_from_there_go_on(runs: Runs, connect_once: Connect) -> None:
+    runs.publish(1, at(0), at(0.5))
+    runs.publish(2, at(0.5), at(1.5))
+
+    changed = change_watermark(TABLE, at(0.25), connect=connect_once, by="ann", reason="restored")
+    seen = [runs.watermark]
+    runs.publish(3, at(1.5), at(2.5))  # was planned before the change, and has not read what lies between
+    seen.append(runs.watermark)
+    runs.publish(4, at(0.25), at(3.5))
+    seen.append(runs.watermark)
+
+    assert (changed.old, changed.new) == (at(1.5), at(0.25))
+    assert seen == [at(0.25), at(0.25), at(3.5)]
+
+
+def test_setting_it_steps_over_a_gap(runs: Runs, connect_once: Connect) -> None:
+    runs.publish(1, at(0), at(0.5))
+    runs.fail(2, at(0.5))
+    runs.publish(3, at(0.5), at(2.5))
+
+    change_watermark(TABLE, at(2.5), connect=connect_once, by="ann", reason="day 2 is lost")
+    runs.publish(4, at(2.5), at(3.5))
+
+    assert (runs.watermark, runs.gaps) == (at(3.5), [])
+
+
+def test_recomputed_it_is_what_the_events_say(runs: Runs, connect_once: Connect) -> None:
+    runs.publish(1, at(0), at(0.5))
+    change_watermark(TABLE, at(9), connect=connect_once, by="ann", reason="by mistake")
+
+    changed = change_watermark(TABLE, None, connect=connect_once, by="bob", reason="ann was wrong")
+    again = change_watermark(TABLE, None, connect=connect_once, by="bob", reason="ann was wrong")
+
+    assert (changed.old, changed.new, changed.written) == (at(9), at(0.5), True)
+    assert (again.old, again.new, again.written) == (at(0.5), at(0.5), False)
+    assert runs.query(
+        "SELECT kind, old_watermark, new_watermark, changed_by, database_role, reason "
+        "FROM airflow_idempotent.watermark_changes ORDER BY change_id"
+    ) == [
+        ("set", at(0.5), at(9), "ann", "postgres", "by mistake"),
+        ("recompute", at(9), None, "bob", "postgres", "ann was wrong"),
+    ]
+
+
+def test_the_history_of_changes_cannot_be_rewritten(runs: Runs, connect_once: Connect) -> None:
+    runs.publish(1, at(0), at(0.5))
+    change_watermark(TABLE, at(9), connect=connect_once, by="ann", reason="x")
+
+    with pytest.raises(Exception, match="append-only"):
+        runs.query("DELETE FROM airflow_idempotent.watermark_changes RETURNING 1")
+
+
+def test_a_table_that_reads_from_no_watermark_has_none_to_set(connect_once: Connect) -> None:
+    with pytest.raises(WatermarkError, match="nothing was changed"):
+        change_watermark(TABLE, at(1), connect=connect_once, by="ann", reason="x")
+
+
+def test_another_cursor_begins_anew(runs: Runs, connect_once: Connect) -> None:
+    runs.publish(1, at(0), at(0.5))
+
+    assert watermark_of(connect_once, TABLE, "at") == at(0.5)
+    assert watermark_of(connect_once, TABLE, "changed_at") is None
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def watermark(command: Command, database: str) -> Any:
+    def run(*words: str) -> Any:
+        return command("watermark", *words, "--dsn", database)
+
+    return run
+
+
+@pytest.mark.cli
+def test_the_command_shows_sets_and_recomputes(runs: Runs, watermark: Any) -> None:
+    runs.publish(1, at(0), at(0.5))
+    runs.fail(2, at(0.5))
+
+    shown = watermark("show")
+    changed = watermark("set", "orders", "2025-05-01T06:00", "--reason", "restored", "--by", "ann")
+    document = watermark("show", "orders", "--json").document
+
+    assert "public.orders: watermark at 2025-05-01 12:00:00+00, loaded until 2025-05-02 00:00" in shown.out
+    assert "kept by 2025-05-02 [2025-05-02 00:00, 2025-05-03 00:00): not published" in shown.out
+    assert "2025-05-01 12:00:00+00:00 -> 2025-05-01 06:00:00+00:00; no row was changed" in changed.out
+    assert document["watermarks"][0]["set_by"] == "ann"
+    assert [change["reason"] for change in document["changes"]] == ["restored"]
+    assert "-> 2025-05-01 12:00:00+00:00" in watermark("recompute", "orders", "--reason", "wrong").out
+
+
+@pytest.mark.cli
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["set", "orders", "--reason", "x"], "set needs an INSTANT"),
+        (["set", "orders", "2025-05-01"], "set needs --reason"),
+        (["set", "orders", "soon", "--reason", "x"], "'soon' is not a date"),
+        (["recompute", "--reason", "x"], "recompute needs a TABLE"),
+        (["show", "orders", "2025-05-01"], "show takes no INSTANT"),
+        (["set", "orders", "2025-05-01", "--reason", "x"], "published yet, nothing was changed"),
+    ],
+)
+def test_the_command_says_what_is_missing(watermark: Any, words: list[str], said: str) -> None:
+    answer = watermark(*words)
+
+    assert (answer.code, said in answer.err) == (2, True), answer.err
