@@ -57,7 +57,7 @@ def shape_of(against: str, facts: Facts) -> TableShape:
     """
     found = facts.others.get(other_table(against))
     if found is None:
-        raise NotComparable(f"{other_table(against)} does not exist, or may not be read: create it, or grant SELECT")
+        raise NotComparable(f"{other_table(against)} does not exist")
     return found
 
 

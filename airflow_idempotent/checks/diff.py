@@ -47,6 +47,9 @@ class Diff(Check):
         if any(bound < 0 for bound in bounds):
             raise ValueError("tolerance is 0 or more")
 
+    def __hash__(self) -> int:
+        return hash((self.label, self.key, self.columns, self.exclude_columns))
+
     @property
     def label(self) -> str:
         return self.named(f"against {other_table(self.against)}", *self.columns)

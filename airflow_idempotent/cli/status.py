@@ -10,10 +10,11 @@ from airflow_idempotent.cli.output import DONE, Output, aligned
 from airflow_idempotent.core.audit import Finding, shown_state
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Effects
-from airflow_idempotent.engine.states import open_drift, partition_states, watermarks
+from airflow_idempotent.engine.states import gaps, late_rows, open_drift, partition_states, watermarks
 from airflow_idempotent.errors import UsageError
 
 EFFECTS = tuple(Effects().as_dict())
+Rows = list[dict[str, Any]]
 
 
 def run(args: Namespace, out: Output) -> int:
@@ -22,13 +23,16 @@ def run(args: Namespace, out: Output) -> int:
     connect = connector(args.dsn, command="status")
     states = partition_states(connect, table)
     marks = [mark for mark in watermarks(connect) if table in (None, mark["table_name"])]
-    found = open_drift(connect, table)
-    out.document({"partitions": states, "watermarks": marks, "drift": [_plain(item) for item in found]})
+    drift = open_drift(connect, table)
+    found = (gaps(connect), late_rows(connect))
+    holes, late = ([row for row in rows if table in (None, row["table_name"])] for rows in found)
+    plain = [_plain(item) for item in drift]
+    out.document({"partitions": states, "watermarks": marks, "gaps": holes, "late": late, "drift": plain})
     if not states:
         out.say(f"The ledger has no partition{f' of {table}' if table else ''}.")
     for name in dict.fromkeys(state["table_name"] for state in states):
-        drift = [item for item in found if item.table == name]
-        out.say(*_table_text(name, [state for state in states if state["table_name"] == name], marks, drift), "")
+        of_table = [[row for row in rows if row["table_name"] == name] for rows in (states, marks, holes, late)]
+        out.say(*_table_text(name, [item for item in drift if item.table == name], *of_table), "")
     return DONE
 
 
@@ -44,9 +48,7 @@ def _plain(item: Finding) -> dict[str, Any]:
     return facts | {"cause": str(item.cause), "found_at": item.since}
 
 
-def _table_text(
-    name: str, states: list[dict[str, Any]], marks: list[dict[str, Any]], drift: list[Finding]
-) -> list[str]:
+def _table_text(name: str, drift: list[Finding], states: Rows, marks: Rows, holes: Rows, late: Rows) -> list[str]:
     header = ("partition", "state", "batch", "rows", *EFFECTS, "recorded at")
     rows = [
         (
@@ -59,15 +61,22 @@ def _table_text(
         )
         for state in states
     ]
-    mark = next((mark for mark in marks if mark["table_name"] == name), None)
     until = (
-        f"watermark {mark['watermark']}, loaded until {mark['loaded_until']}"
-        if mark
+        f"watermark {marks[0]['watermark']}, loaded until {marks[0]['loaded_until']}"
+        if marks
         else "no watermark: no scheduled run yet"
     )
-    failed = [_message(state) for state in states if state["message"]]
-    failed += [f"{item.partition}: {item.cause}: {item.message}" for item in drift]
-    return [f"{name}: {until}", "", *aligned(header, rows), *([""] if failed else []), *failed]
+    if holes:
+        until += f"; kept by what is missing from {holes[0]['gap_start']:%Y-%m-%d %H:%M} on ({holes[0]['reason']})"
+    said = [_late(row) for row in late] + [_message(state) for state in states if state["message"]]
+    said += [f"{item.partition}: {item.cause}: {item.message}" for item in drift]
+    return [f"{name}: {until}", "", *aligned(header, rows), *([""] if said else []), *said]
+
+
+def _late(row: dict[str, Any]) -> str:
+    """What came late with a partition's newest load, or had no time, or one to come."""
+    counts = {name: count for name, count in row.items() if name not in ("table_name", "partition_key") and count}
+    return f"{row['partition_key']}: " + ", ".join(f"{name} {count:,}" for name, count in counts.items())
 
 
 def _message(state: dict[str, Any]) -> str:

@@ -15,6 +15,9 @@ BATCH_ID = "_idem_batch_id"
 DELETED = "_idem_deleted"
 """Column of the target that is true of rows which are gone at the source."""
 
+_NUMERIC = re.compile(r"(?:numeric|decimal)\s*\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\)\s*(?:\[\])?", re.IGNORECASE)
+_ROUNDING = re.compile(r"(numeric|decimal|timestamp|time|interval[a-z ]*?)\s*\([\d\s,-]+\)(.*)", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -38,19 +41,35 @@ class Column:
         return re.sub(r"\s*\([^)]*\)", "", self.data_type).strip()
 
     @property
+    def plain_type(self) -> str:
+        """The type, or what a domain is made from."""
+        return self.domain_of or self.data_type
+
+    @property
+    def is_array(self) -> bool:
+        return self.plain_type.endswith("[]")
+
+    @property
+    def staged_type(self) -> str:
+        """The type without the number of digits to which it would round a value unseen; most types have none."""
+        found = _ROUNDING.fullmatch(self.plain_type)
+        return f"{found[1]}{found[2]}" if found else self.data_type
+
+    @property
+    def rounds(self) -> bool:
+        """Whether values with more digits are rounded: numbers and times with a precision, and arrays of them."""
+        return _ROUNDING.fullmatch(self.plain_type) is not None
+
+    @property
     def scale(self) -> int | None:
-        """Decimal places a numeric column keeps; None when it keeps all, or is not numeric."""
-        return int(found[2] or 0) if (found := self._digits()) else None
+        """Decimal places that numbers keep, those of an array too; None when they keep all, or are none."""
+        return int(found[2] or 0) if (found := _NUMERIC.fullmatch(self.plain_type)) else None
 
     @property
     def greatest(self) -> Decimal | None:
-        """The power of ten that values of a numeric column stay below; None when there is no limit."""
-        return Decimal(10) ** (int(found[1]) - int(found[2] or 0)) if (found := self._digits()) else None
-
-    def _digits(self) -> re.Match[str] | None:
-        return re.fullmatch(
-            r"(?:numeric|decimal)\s*\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\)", self.domain_of or self.data_type, re.IGNORECASE
-        )
+        """The power of ten that such numbers stay below; None when there is no limit."""
+        found = _NUMERIC.fullmatch(self.plain_type)
+        return Decimal(10) ** (int(found[1]) - int(found[2] or 0)) if found else None
 
 
 @dataclass(frozen=True, slots=True)

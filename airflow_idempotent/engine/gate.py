@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,10 @@ from airflow_idempotent.checks import Check, Unique
 from airflow_idempotent.checks.check import Answer, Inquiry, Question
 from airflow_idempotent.checks.facts import Facts, Seen
 from airflow_idempotent.core.verdict import CheckResult, Verdict
+from airflow_idempotent.engine.refusals import is_driver_error, reason, sqlstate
 from airflow_idempotent.engine.session import Session
+from airflow_idempotent.engine.transform import OF_THE_QUERY
+from airflow_idempotent.errors import CheckQueryError
 from airflow_idempotent.sql.checks import (
     SAMPLES,
     Place,
@@ -23,6 +27,7 @@ from airflow_idempotent.sql.checks import (
     shared_scan,
     violations,
 )
+from airflow_idempotent.sql.transform import ONLY_READ, WRITE_AGAIN
 
 NO_ROWS = "no rows"
 LONGEST_VALUE = 200
@@ -31,19 +36,30 @@ LONGEST_VALUE = 200
 def evaluate(session: Session, checks: Sequence[Check], place: Place, facts: Facts) -> tuple[CheckResult, ...]:
     """Every check's verdict on the rows: two shared scans at most, then the queries of those that have their own.
 
-    Over no rows only their number can be judged. A check that fails has its rows looked up, too.
+    Nothing can be written by any of them. Over no rows only their number can be judged. A check that fails has its
+    rows looked up, too.
     """
     if not checks:
         return ()
-    [row] = session.query(shared_scan(checks, place, facts))
-    seen = read_shared(checks, row, facts)
-    repeated = _repeated(session, checks, place, seen)
+    for statement in ONLY_READ:
+        session.execute(statement)
+    results = _evaluated(session, checks, place, facts)
+    session.execute(WRITE_AGAIN)
+    return results
+
+
+def _evaluated(session: Session, checks: Sequence[Check], place: Place, facts: Facts) -> tuple[CheckResult, ...]:
+    with _blaming(checks, facts):
+        [row] = session.query(shared_scan(checks, place, facts))
+        seen = read_shared(checks, row, facts)
+        repeated = _repeated(session, checks, place, seen)
     results = []
     for check, shared in zip(checks, seen, strict=True):
         if not shared.rows and not check.counts_rows:
             result, own = check.not_evaluated(NO_ROWS), None
         elif inquiry := check.inquire(filtered(check, place.rows), shared):
-            result, own = _inquire(session, inquiry, place, facts)
+            with _blaming([check], facts):
+                result, own = _inquire(session, inquiry, place, facts)
         elif isinstance(check, Unique):
             counts = repeated.get(id(check))
             result = check.judge(counts) if counts else check.proven(shared.rows, place.proof(check))
@@ -53,6 +69,23 @@ def evaluate(session: Session, checks: Sequence[Check], place: Place, facts: Fac
         result = replace(result, query=result.query or recomputing(check, place, facts, own))
         results.append(_with_rows(session, check, result, place, facts))
     return tuple(results)
+
+
+@contextmanager
+def _blaming(checks: Sequence[Check], facts: Facts) -> Iterator[None]:
+    """A query that the server refuses is told with the checks that asked it.
+
+    Raises:
+        CheckQueryError: it was refused for what it says, or for the rows it read.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not is_driver_error(error) or not sqlstate(error).startswith(OF_THE_QUERY):
+            raise
+        where = {"table": str(facts.shape.relation), "partition": facts.partition.key}
+        labels = tuple(check.label for check in checks)
+        raise CheckQueryError(**where, checks=labels, reason=reason(error), published=facts.published) from error
 
 
 def _repeated(session: Session, checks: Sequence[Check], place: Place, seen: Sequence[Seen]) -> dict[int, Seen]:

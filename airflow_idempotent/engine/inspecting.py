@@ -24,12 +24,14 @@ T = TypeVar("T")
 def inspect(work: Work, action: InspectBatch, statement: Statement) -> None:
     """Read the one row of counts and bounds that the inspection of staging gives."""
     [(rows, min_version, max_version, min_time, max_time, outside, missing, *counts)] = work.session.query(statement)
-    scaled = [item for item in work.step.target.select(action.columns) if item.scale is not None]
-    of_keys, of_scale = len(action.unique_key), len(action.unique_key) + len(scaled)
+    columns = work.step.target.select(action.columns)
+    rounding = [(item.name, item.data_type) for item in columns if item.rounds]
+    of_keys, of_digits = len(action.unique_key), len(action.unique_key) + len(rounding)
     nulls = _counted(action.unique_key, counts[:of_keys])
-    lost = _counted([(item.name, item.data_type) for item in scaled], counts[of_keys:of_scale])
-    unfit = _counted(scaled, counts[of_scale : of_scale + len(scaled)])
-    too_late, before = counts[of_scale + len(scaled) :] if action.late_since and action.event_time else (0, 0)
+    scaled = [item for item in columns if item.scale is not None]
+    of_scale = of_digits + len(scaled)
+    lost, unfit = _counted(rounding, counts[of_keys:of_digits]), _counted(scaled, counts[of_digits:of_scale])
+    too_late, before = counts[of_scale:] if action.late_since and action.event_time else (0, 0)
     if nulls and all(name in action.version for name, _ in nulls):
         raise NullVersionError(**work.where, columns=nulls)
     if nulls:

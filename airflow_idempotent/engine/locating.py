@@ -21,7 +21,7 @@ from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.step import Receipt
 from airflow_idempotent.engine.apply import apply
 from airflow_idempotent.engine.batches import PartOpener
-from airflow_idempotent.engine.measuring import buckets_now, buckets_of
+from airflow_idempotent.engine.measuring import buckets_now, buckets_of, digest
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import IdempotentError
@@ -45,19 +45,30 @@ class Located:
     samples: tuple[str, ...] = ()
 
 
-def locate(load: Load, shape: TableShape, published: Receipt, session: Session, batches: PartOpener | None) -> Located:
+def locate(
+    load: Load,
+    shape: TableShape,
+    hashed: TableShape,
+    published: Receipt,
+    session: Session,
+    batches: PartOpener | None,
+) -> Located:
     """The buckets of the partition that are not as they were published, and the keys in which they differ.
 
-    One more scan of the partition; the batch is read again only to compare rows of those buckets. Nothing is written.
+    One more scan of the partition, of the columns that were ``hashed`` then; the batch is read again only to compare
+    rows of those buckets. Nothing is written.
     """
     recorded = buckets_of(session, published.event_id or 0)
     if recorded is None:
         return Located("it was published before digests of buckets were kept")
+    if digest(recorded.row_count, recorded.total) != published.measure.digest:
+        return Located("an audit has measured it anew since, all in one")
     spec = load.spec
     action = MeasurePartition(spec.relation, spec.partition_column, load.partition, recorded.count, recorded.key)
-    found = recorded.differences(buckets_now(session, action, shape))
+    found = recorded.differences(buckets_now(session, action, hashed))
     message = _told(found, recorded)
-    if batches is None or load.manifest.batch_id != published.batch_id or spec.strategy.kind not in _AS_THEY_ARE:
+    is_of_batch = load.manifest.batch_id == published.batch_id and spec.unique_key == recorded.key
+    if batches is None or not is_of_batch or spec.strategy.kind not in _AS_THEY_ARE:
         return Located(message)
     session.execute(Statement("SAVEPOINT idem_locate"))
     try:

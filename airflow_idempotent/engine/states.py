@@ -68,6 +68,11 @@ def gaps(connect: Connect) -> list[dict[str, Any]]:
     return [dict(zip(marks.GAP_COLUMNS, row, strict=True)) for row in _read(connect, marks.GAPS)]
 
 
+def late_rows(connect: Connect) -> list[dict[str, Any]]:
+    """Partitions whose newest load had rows that were late, or of no time or the future; keys are ``LATE_COLUMNS``."""
+    return [dict(zip(marks.LATE_COLUMNS, row, strict=True)) for row in _read(connect, marks.LATE)]
+
+
 def watermark_changes(connect: Connect) -> list[dict[str, Any]]:
     """What people have changed about watermarks, newest first; keys are ``CHANGE_COLUMNS``."""
     return [dict(zip(marks.CHANGE_COLUMNS, row, strict=True)) for row in _read(connect, marks.CHANGES)]

@@ -16,7 +16,7 @@ from airflow_idempotent.sql.transform import ONLY_READ, WRITE_AGAIN, line_in_que
 
 log = logging.getLogger(__name__)
 # Classes of SQLSTATE that blame the query or its rows; all others are the server's trouble.
-_OF_THE_QUERY = ("0A", "21", "22", "23", "25", "2F", "38", "39", "42", "P0")
+OF_THE_QUERY = ("0A", "21", "22", "23", "25", "2F", "38", "39", "42", "P0")
 # "LINE 3: select …", whatever language the driver speaks.
 _LINE = re.compile(r"^\w+ (\d+): ", re.MULTILINE)
 
@@ -37,7 +37,7 @@ def fill_by_query(action: QueryBatch, fill: Statement, step: Step, session: Sess
         rows = session.execute(fill)
         session.execute(WRITE_AGAIN)
     except Exception as error:
-        if not is_driver_error(error) or not sqlstate(error).startswith(_OF_THE_QUERY):
+        if not is_driver_error(error) or not sqlstate(error).startswith(OF_THE_QUERY):
             raise
         found = _LINE.search(str(error))
         line = line_in_query(action, int(found[1])) if found else None

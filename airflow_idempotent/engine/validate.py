@@ -96,14 +96,14 @@ def _look(
     place = target_place(shape, spec.partition_column, load.partition)
     results = evaluate(session, by_rows, place, facts)
     results += not_empty(spec, [item for check, item in zip(by_rows, results, strict=True) if not check.where], now)
-    since = ""
+    since, hashed = "", shape_of(baseline, shape)
     if published and baseline:
         published = replace(published, measure=baseline.over(published.measure))
         since = changed_since(spec, load.partition, published, baseline, shape, now, session)
     for check in by_ledger:
         result = reconciled(load, check, published, now, since)
         if published and check.buckets and result.is_broken and now.digest != published.measure.digest:
-            found = locate(load, shape, published, session, batches)
+            found = locate(load, shape, hashed, published, session, batches)
             result = replace(result, message=f"{result.message}, {found.message}", samples=found.samples)
         results += (result,)
     return published, now, results

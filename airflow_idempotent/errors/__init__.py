@@ -29,6 +29,7 @@ from airflow_idempotent.errors.landing import (
     SourceUnavailableError,
 )
 from airflow_idempotent.errors.loading import (
+    CheckQueryError,
     ConstraintError,
     GateClosedError,
     SchemaDriftError,
@@ -75,6 +76,7 @@ __all__ = [
     "BadFileError",
     "BadRowError",
     "BatchDamagedError",
+    "CheckQueryError",
     "ConnectionLostError",
     "ConstraintError",
     "CursorError",

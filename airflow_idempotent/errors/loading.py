@@ -82,6 +82,32 @@ class GateClosedError(IdempotentError):
 
 
 @dataclass(eq=False, kw_only=True)
+class CheckQueryError(IdempotentError):
+    """The warehouse refused the query of a check: it could not be said whether the rows are good."""
+
+    anchor: ClassVar[str] = "check-query"
+    table: str
+    partition: str
+    checks: tuple[str, ...]
+    reason: str
+    published: bool = False
+
+    @property
+    def headline(self) -> str:
+        asked = f"check {self.checks[0]}" if len(self.checks) == 1 else f"one of {len(self.checks)} checks"
+        what = "the rows are published but not validated" if self.published else "nothing was published"
+        return f"{self.table} {self.partition}: {asked} could not be asked ({self.reason}), {what}."
+
+    @property
+    def details(self) -> Sequence[str]:
+        return self.checks if len(self.checks) > 1 else ()
+
+    @property
+    def next_move(self) -> str:
+        return "Correct the check, its 'where', or the tables its query reads; then clear this task."
+
+
+@dataclass(eq=False, kw_only=True)
 class ConstraintError(IdempotentError):
     """A constraint, trigger or policy of the target refused the rows; the transaction was rolled back."""
 

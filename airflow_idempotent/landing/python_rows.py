@@ -6,19 +6,19 @@ equal bytes.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from itertools import chain
 from typing import Any
 
 from airflow_idempotent.errors import IdempotentError, PythonSourceError, PythonSourceFailedError
+from airflow_idempotent.formats.arrow import arrow_csv
+from airflow_idempotent.formats.refused import RefusedError
 from airflow_idempotent.landing.callables import described, is_airflows
 from airflow_idempotent.landing.csv_text import CsvText
 from airflow_idempotent.landing.inputs import PythonInput
 from airflow_idempotent.landing.part import PartWriter, RowBuffer
 from airflow_idempotent.landing.plain_values import plain_value
-
-ARROW_ROWS = 10_000
 
 
 class PythonRows:
@@ -72,7 +72,7 @@ class PythonRows:
         if isinstance(item, Mapping):
             yield self._row(item)
         elif hasattr(item, "to_batches"):  # pyarrow.Table
-            yield from self._arrow(item.schema.names, item.to_batches(max_chunksize=ARROW_ROWS))
+            yield from self._arrow(item.schema.names, item.to_batches())
         elif hasattr(item, "to_pylist") and hasattr(item, "schema"):  # pyarrow.RecordBatch
             yield from self._arrow(item.schema.names, [item])
         elif hasattr(item, "read_next_batch"):  # pyarrow.RecordBatchReader
@@ -82,16 +82,21 @@ class PythonRows:
                 f"yields {type(item).__name__} as row {self._rows + 1}: yield dicts, Arrow tables or batches, or bytes"
             )
 
-    # Faster, and without a Python object per value: write each batch by the Arrow → CSV writer of landing/ here.
     def _arrow(self, names: list[str], batches: Iterable[Any]) -> Iterator[bytes]:
+        """Whole columns at a time, without an object for each value."""
         if len(set(names)) != len(names):
             raise self._wrong(f"yields Arrow data with a column twice: {', '.join(names)}")
         if not self._header:
             yield self._begin(names)
         for batch in batches:
-            for start in range(0, batch.num_rows, ARROW_ROWS):
-                for row in batch.slice(start, ARROW_ROWS).to_pylist():
-                    yield self._row(row)
+            self._compare(batch.schema.names)
+            types = {name: "json" if name in self._source.json_columns else "text[]" for name in self._header}
+            try:
+                yield from arrow_csv(batch.select(list(self._header)), types=types, header=False)
+            except RefusedError as error:
+                where = f"row {self._rows + (error.row or 1)}" + (f", column {error.column!r}" if error.column else "")
+                raise self._wrong(f"yields {where}: {error.reason}") from None
+            self._rows += batch.num_rows
 
     def _begin(self, names: Iterable[Any]) -> bytes:
         header: tuple[Any, ...] = tuple(names)
@@ -102,17 +107,22 @@ class PythonRows:
 
     def _row(self, row: Mapping[str, Any]) -> bytes:
         header = b"" if self._header else self._begin(row)
+        self._compare(row)
         self._rows += 1
-        if len(row) != len(self._header) or any(name not in row for name in self._header):
-            more = [repr(name) for name in row if name not in self._header]
-            less = [repr(name) for name in self._header if name not in row]
-            parts = [f"{word} {', '.join(names)}" for word, names in (("has also", more), ("lacks", less)) if names]
-            raise self._wrong(f"yields row {self._rows} with other keys than the first: it {' and '.join(parts)}")
         values = [self._value(name, row[name]) for name in self._header]
         try:
             return header + self._text.rows([values])
         except UnicodeEncodeError as error:
             raise self._wrong(f"yields row {self._rows} with text that is no Unicode ({error.reason})") from None
+
+    def _compare(self, names: Collection[str]) -> None:
+        """Refuse the next row when it has other keys than the first."""
+        if len(names) == len(self._header) and all(name in names for name in self._header):
+            return
+        more = [repr(name) for name in names if name not in self._header]
+        less = [repr(name) for name in self._header if name not in names]
+        parts = [f"{word} {', '.join(found)}" for word, found in (("has also", more), ("lacks", less)) if found]
+        raise self._wrong(f"yields row {self._rows + 1} with other keys than the first: it {' and '.join(parts)}")
 
     def _value(self, name: str, value: Any) -> Any:
         try:

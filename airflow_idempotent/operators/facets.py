@@ -181,6 +181,7 @@ def _assertion(result: CheckResult, partition: str, columns: Collection[str]) ->
         severity="error" if result.severity is Severity.ERROR else "warn",
         name=result.check,
         description=result.message or None,
+        expected=None if result.expected is None else str(result.expected),
         actual=None if result.observed is None else str(result.observed),
         content=result.query or None,
         contentType="sql" if result.query else None,

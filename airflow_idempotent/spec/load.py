@@ -142,12 +142,8 @@ class LoadSpec(Model):
 
     def _without_key(self) -> Iterator[Problem]:
         """Checks that cannot tell rows apart."""
-        if self.unique_key:
-            return
         for number, check in enumerate(self.checks):
-            if isinstance(check, Reconcile) and check.buckets:
-                yield f"checks.{number}.reconcile.buckets", "needs 'unique_key': buckets are cut by it"
-            if isinstance(check, Diff) and not check.key:
+            if isinstance(check, Diff) and not check.key and not self.unique_key:
                 yield f"checks.{number}.diff.key", "required without 'unique_key': which columns tell rows apart?"
 
     def unmet_needs(self) -> Iterator[Problem]:
@@ -156,6 +152,9 @@ class LoadSpec(Model):
             if not getattr(self, need):
                 path = "partition_by.column" if need == "partition_column" else need
                 yield path, f"required by strategy {self.strategy.kind!r}: {question}"
+        for number, check in enumerate(self.checks):
+            if isinstance(check, Reconcile) and check.buckets and not self.unique_key:
+                yield f"checks.{number}.reconcile.buckets", "needs 'unique_key': buckets are cut by it"
 
     def _unknown_columns(self) -> Iterator[Problem]:
         if not (known := self.column_names):

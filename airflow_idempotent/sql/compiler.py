@@ -130,10 +130,10 @@ def compile_change(action: ChangeAction, target: TableShape) -> tuple[Statement,
 
 @remembered(no_values)
 def create_staging(action: CreateStaging, target: TableShape) -> tuple[Statement, ...]:
-    """Columns take their types from the target; numerics with a scale keep all digits until inspected."""
+    """Columns take their types from the target; numbers and times keep all digits until inspected."""
     columns: list[exp.Expr] = []
     for item in target.select(action.columns):
-        wide = exp.cast(column(item.name), data_type("numeric")) if item.scale is not None else column(item.name)
+        wide = exp.cast(column(item.name), data_type(item.staged_type)) if item.rounds else column(item.name)
         columns.append(exp.alias_(wide, item.name, quoted=True))
     others = [*((item.name, item.data_type) for item in action.extra), *((name, "text") for name in action.ignored)]
     columns += [exp.alias_(exp.cast(exp.null(), data_type(kind)), name, quoted=True) for name, kind in others]

@@ -169,6 +169,7 @@ SELECT e.event_id, e.table_name, e.table_version, e.partition_key, e.batch_id, %
 FROM airflow_idempotent.events AS e,
      unnest(%(failures)s::jsonb[]) WITH ORDINALITY AS found (row, number)
 WHERE e.event_id = %(event_id)s
+ON CONFLICT DO NOTHING  -- the same check twice, by another severity
 """
 
 STATUS_COLUMNS = (

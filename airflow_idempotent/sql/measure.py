@@ -53,14 +53,14 @@ def _inspected(action: InspectBatch, target: TableShape) -> dict[str, Any]:
 @remembered(_inspected)
 def inspect_batch(action: InspectBatch, target: TableShape) -> Statement:
     """One scan of staging, one row: rows, bounds of version and time, rows outside, NULLs per key, numbers unfit."""
-    scaled = [item for item in target.select(action.columns) if item.scale is not None]
+    columns = target.select(action.columns)
     selected: list[exp.Expr] = [exp.alias_(exp.Count(this=exp.Star()), "rows")]
     selected += _bounds("version", next(iter(action.version), ""), action.columns, target)
     selected += _bounds("event_time", action.event_time or "", action.columns, target)
     selected += [_outside(action), _missing(action)]
     selected += [_count_where(column(name).is_(exp.null()), f"null:{name}") for name in action.unique_key]
-    selected += [_count_where(would_be_rounded(item), f"scale:{item.name}") for item in scaled]
-    selected += [_count_where(does_not_fit(item), f"range:{item.name}") for item in scaled]
+    selected += [_count_where(would_be_rounded(item), f"scale:{item.name}") for item in columns if item.rounds]
+    selected += [_count_where(does_not_fit(item), f"range:{item.name}") for item in columns if item.scale is not None]
     if action.late_since and action.event_time:
         selected += [_count_where(_before(action, action.event_time, name), name) for name in _LATE]
     return statement(exp.select(*selected).from_(table(action.staging)), **_inspected(action, target))
@@ -166,19 +166,36 @@ def _count_where(condition: exp.Expr, label: str) -> exp.Expr:
 
 
 def would_be_rounded(item: Column) -> exp.Expr:
-    """Digits beyond the scale that are not zero. ``scale`` costs nothing and leaves few values to ``min_scale``."""
-    places = exp.Literal.number(item.scale or 0)
-    if (item.scale or 0) < 0:
-        return exp.NEQ(this=column(item.name), expression=exp.func("round", column(item.name), places))
-    longer = [exp.GT(this=exp.func(name, column(item.name)), expression=places) for name in ("scale", "min_scale")]
-    return exp.and_(*longer)
+    """Digits beyond those of the type that are not zero. ``scale`` costs nothing, leaves few to ``min_scale``."""
+    if item.scale is None:
+        rounded = exp.cast(column(item.name), data_type(item.plain_type))
+        return exp.NullSafeNEQ(this=column(item.name), expression=rounded)
+    value, places = _value(item), exp.Literal.number(item.scale)
+    if item.scale < 0:
+        return _any(item, exp.NEQ(this=value, expression=exp.func("round", value.copy(), places)))
+    longer = [exp.GT(this=exp.func(name, value.copy()), expression=places) for name in ("scale", "min_scale")]
+    return _any(item, exp.and_(*longer))
 
 
 def does_not_fit(item: Column) -> exp.Expr:
     """A number too great for the column's precision; NaN fits."""
-    most = exp.Literal.number(f"{item.greatest:f}")
+    value, most = _value(item), exp.Literal.number(f"{item.greatest:f}")
     outside = exp.or_(
-        exp.GTE(this=column(item.name), expression=most),
-        exp.LTE(this=column(item.name), expression=exp.Neg(this=most.copy())),
+        exp.GTE(this=value, expression=most),
+        exp.LTE(this=value.copy(), expression=exp.Neg(this=most.copy())),
     )
-    return exp.and_(outside, exp.NEQ(this=column(item.name), expression=exp.Literal.string("NaN")))
+    return _any(item, exp.and_(outside, exp.NEQ(this=value.copy(), expression=exp.Literal.string("NaN"))))
+
+
+def _value(item: Column) -> exp.Expr:
+    """A number of the column: its value, or one of those in it."""
+    return column("value", "each") if item.is_array else column(item.name)
+
+
+def _any(item: Column, condition: exp.Expr) -> exp.Expr:
+    """Whether that holds for the value, or for any of those in an array."""
+    if not item.is_array:
+        return condition
+    alias = exp.TableAlias(this=quoted("each"), columns=[quoted("value")])
+    values = exp.Unnest(expressions=[column(item.name)], alias=alias)
+    return exp.Exists(this=exp.select().from_(values).where(condition))

@@ -79,7 +79,7 @@ def _read(name: str, item: Column | None) -> exp.Expr:
     """A text as the column's type reads it. Those with a length are assigned: a cast would cut the text."""
     if item is None or item.base_type in _MISFITS:
         return column(name)
-    return exp.cast(column(name), data_type("numeric" if item.scale is not None else item.data_type))
+    return exp.cast(column(name), data_type(item.staged_type))
 
 
 def try_column(name: str, item: Column | None, record: int) -> Statement:
@@ -154,8 +154,9 @@ def _reasons(action: RejectRows, target: TableShape) -> Iterator[tuple[exp.Expr,
         for name in action.required:
             yield column(name).is_(exp.null()), name, "NULL where a value is required"
         for item in target.select(action.columns):
-            if item.scale is not None:
+            if item.rounds:
                 yield would_be_rounded(item), item.name, f"digits would be rounded away by {item.data_type}"
+            if item.scale is not None:
                 yield does_not_fit(item), item.name, f"does not fit {item.data_type}"
     if time and action.missing:
         yield column(time).is_(exp.null()), time, "no time says which partition the row belongs to"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,6 +11,9 @@ from sqlglot import exp
 
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.sql.dialects.postgres import OnCommitDrop, Warehouse
+
+_MISREAD = re.compile(r"bit varying|interval.*\(", re.IGNORECASE)
+"""Types that sqlglot takes for others: a bit, an interval of all digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ def column(name: str, of: str | None = None) -> exp.Column:
 
 def data_type(text: str) -> exp.DataType:
     """A type by its name, unknown ones as they are."""
-    if text.lower().startswith("bit varying"):  # sqlglot takes it for a bit
+    if _MISREAD.match(text):
         return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=text)
     return exp.DataType.build(text, dialect=Warehouse, udt=True)
 

@@ -44,87 +44,104 @@ CREATE VIEW airflow_idempotent.watermark_bases AS
     FROM airflow_idempotent.watermark_changes
     ORDER BY table_name, table_version, change_id DESC;
 
-CREATE VIEW airflow_idempotent.gaps AS
+-- Functions of one table, so that asking for one reads the events of one.
+CREATE FUNCTION airflow_idempotent.gaps_of(wanted text, version int)
+RETURNS TABLE (gap_start timestamptz, gap_end timestamptz, partition_key text, reason text)
+LANGUAGE sql STABLE AS $$
     WITH known AS (
-        SELECT table_name, table_version, partition_key, partition_start, partition_end,
-               bool_or(lane = 'scheduled') AS tried,
-               bool_or(step = 'stage_merge' AND state = 'published') AS published,
-               bool_or(consecutive_since IS NOT NULL AND state = 'published') AS follows
-        FROM airflow_idempotent.events
-        WHERE step IN ('land', 'stage_merge') AND partition_key <> '*'
-        GROUP BY table_name, table_version, partition_key, partition_start, partition_end
+        SELECT e.partition_key, e.partition_start, e.partition_end,
+               bool_or(e.lane = 'scheduled') AS tried,
+               bool_or(e.step = 'stage_merge' AND e.state = 'published') AS published,
+               bool_or(e.consecutive_since IS NOT NULL AND e.state = 'published') AS follows
+        FROM airflow_idempotent.events e
+        WHERE e.table_name = wanted AND e.table_version = version
+          AND e.step IN ('land', 'stage_merge') AND e.partition_key <> '*'
+        GROUP BY e.partition_key, e.partition_start, e.partition_end
     ), begun AS (  -- what is said first counts: a start_date that is moved later on moves no watermark
-        SELECT DISTINCT ON (table_name, table_version) table_name, table_version,
-               coalesce(b.value, consecutive_since, partition_start) AS first
-        FROM airflow_idempotent.events
-        LEFT JOIN airflow_idempotent.watermark_bases b USING (table_name, table_version)
-        WHERE lane = 'scheduled' AND step IN ('land', 'stage_merge') AND partition_key <> '*'
-        ORDER BY table_name, table_version, consecutive_since IS NULL, event_id
+        SELECT coalesce(
+            (SELECT b.value FROM airflow_idempotent.watermark_bases b
+             WHERE b.table_name = wanted AND b.table_version = version),
+            (SELECT coalesce(e.consecutive_since, e.partition_start) FROM airflow_idempotent.events e
+             WHERE e.table_name = wanted AND e.table_version = version AND e.lane = 'scheduled'
+               AND e.step IN ('land', 'stage_merge') AND e.partition_key <> '*'
+             ORDER BY e.consecutive_since IS NULL, e.event_id LIMIT 1)) AS first
     ), placed AS (
-        SELECT known.*, coalesce(max(partition_end) OVER earlier, first) AS reached
-        FROM known JOIN begun USING (table_name, table_version)
-        WHERE (tried OR published) AND partition_end > first
-        WINDOW earlier AS (PARTITION BY table_name, table_version ORDER BY partition_start, partition_end
-                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+        SELECT known.*, coalesce(max(known.partition_end) OVER (
+                   ORDER BY known.partition_start, known.partition_end
+                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), first) AS reached
+        FROM known, begun
+        WHERE (known.tried OR known.published) AND known.partition_end > first
     )
-    SELECT table_name, table_version, partition_start AS gap_start, partition_end AS gap_end, partition_key,
-           'not published' AS reason
-    FROM placed WHERE tried AND NOT published
+    SELECT p.partition_start, p.partition_end, p.partition_key, 'not published'
+    FROM placed p WHERE p.tried AND NOT p.published
     UNION ALL
-    SELECT table_name, table_version, reached, partition_start, NULL, 'never run'
-    FROM placed WHERE follows AND partition_start > reached;
+    SELECT p.reached, p.partition_start, NULL, 'never run'
+    FROM placed p WHERE p.follows AND p.partition_start > p.reached
+$$;
+
+CREATE FUNCTION airflow_idempotent.watermark_of(wanted text, version int)
+RETURNS TABLE (watermark text, loaded_until timestamptz, recorded_at timestamptz, cursor_name text,
+               cursor_watermark timestamptz, set_by text, gap_start timestamptz)
+LANGUAGE sql STABLE AS $$
+    WITH gap AS (
+        SELECT min(g.gap_start) AS gap_start FROM airflow_idempotent.gaps_of(wanted, version) g
+    ), base AS (
+        SELECT max(b.value) AS value, max(b.cursor_name) AS cursor_name, max(b.after_event) AS after_event,
+               max(b.set_by) AS set_by, max(b.changed_at) AS changed_at
+        FROM airflow_idempotent.watermark_bases b WHERE b.table_name = wanted AND b.table_version = version
+    ), published AS (
+        SELECT e.event_id, e.partition_end, e.recorded_at, e.cursor_name, e.read_from, e.watermark, e.max_version,
+               first_value(e.cursor_name) OVER (ORDER BY e.cursor_name IS NULL, e.event_id DESC) AS newest_cursor
+        FROM airflow_idempotent.events e, gap, base
+        WHERE e.table_name = wanted AND e.table_version = version
+          AND e.step = 'stage_merge' AND e.state = 'published' AND e.lane = 'scheduled'
+          AND e.event_id > coalesce(base.after_event, 0)
+          AND e.partition_start < coalesce(gap.gap_start, 'infinity')
+    ), chained AS (
+        SELECT p.*, max(p.watermark) OVER (
+                   ORDER BY p.read_from, p.event_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reach
+        FROM published p WHERE p.newest_cursor IS NULL OR p.cursor_name = p.newest_cursor
+    ), joined AS (
+        SELECT c.*, sum(CASE WHEN c.read_from > greatest(c.reach, CASE base.cursor_name WHEN c.newest_cursor
+                                                                  THEN base.value END)
+                             THEN 1 ELSE 0 END) OVER (ORDER BY c.read_from, c.event_id) AS broken
+        FROM chained c, base
+    ), capped AS (
+        SELECT j.*, CASE WHEN j.max_version ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9:.]{8,15}([+-][0-9:]{2,8})?)?$'
+                         THEN least(j.max_version COLLATE "C",  -- as text: what only looks like a time cannot be cast
+                                    to_char(j.partition_end AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || '+00')
+                         ELSE j.max_version END AS version_text
+        FROM joined j WHERE j.broken = 0
+    ), counted AS (
+        SELECT count(*) AS events, max(c.newest_cursor) AS cursor_name, max(c.watermark) AS watermark,
+               (array_agg(c.version_text ORDER BY
+                    CASE WHEN c.version_text ~ '^-?[0-9]+([.][0-9]+)?$' THEN c.version_text::numeric END
+                    DESC NULLS LAST, c.version_text DESC))[1] AS version_text,
+               max(c.partition_end) AS loaded_until, max(c.recorded_at) AS recorded_at
+        FROM capped c
+    ), found AS (
+        SELECT coalesce(c.cursor_name, base.cursor_name) AS cursor_name, c.version_text, c.loaded_until,
+               greatest(c.watermark, CASE WHEN base.cursor_name = coalesce(c.cursor_name, base.cursor_name)
+                                          THEN base.value END) AS cursor_watermark,
+               greatest(c.recorded_at, base.changed_at) AS recorded_at, base.set_by
+        FROM counted c, base
+        WHERE c.events > 0 OR base.cursor_name IS NOT NULL
+    )
+    SELECT CASE WHEN f.cursor_name IS NULL THEN f.version_text
+                ELSE rtrim(rtrim(to_char(f.cursor_watermark AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), '0'), '.')
+                     || '+00' END,
+           f.loaded_until, f.recorded_at, f.cursor_name, f.cursor_watermark, f.set_by, gap.gap_start
+    FROM found f, gap
+$$;
+
+CREATE VIEW airflow_idempotent.gaps AS
+    SELECT t.table_name, t.table_version, g.gap_start, g.gap_end, g.partition_key, g.reason
+    FROM (SELECT DISTINCT table_name, table_version FROM airflow_idempotent.events) AS t,
+         airflow_idempotent.gaps_of(t.table_name, t.table_version) AS g;
 
 CREATE OR REPLACE VIEW airflow_idempotent.watermarks AS
-    WITH gap AS (
-        SELECT table_name, table_version, min(gap_start) AS gap_start
-        FROM airflow_idempotent.gaps GROUP BY table_name, table_version
-    ), published AS (
-        SELECT e.table_name, e.table_version, e.event_id, e.partition_end, e.recorded_at, e.cursor_name, e.read_from,
-               e.watermark, e.max_version, b.value AS base, b.cursor_name AS base_cursor,
-               first_value(e.cursor_name) OVER (
-                   PARTITION BY e.table_name, e.table_version ORDER BY e.cursor_name IS NULL, e.event_id DESC
-               ) AS newest_cursor
-        FROM airflow_idempotent.events e
-        LEFT JOIN gap g USING (table_name, table_version)
-        LEFT JOIN airflow_idempotent.watermark_bases b USING (table_name, table_version)
-        WHERE e.step = 'stage_merge' AND e.state = 'published' AND e.lane = 'scheduled'
-          AND e.event_id > coalesce(b.after_event, 0)
-          AND e.partition_start < coalesce(g.gap_start, 'infinity')
-    ), chained AS (
-        SELECT *, max(watermark) OVER before AS reach
-        FROM published WHERE newest_cursor IS NULL OR cursor_name = newest_cursor
-        WINDOW before AS (PARTITION BY table_name, table_version ORDER BY read_from, event_id
-                          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
-    ), joined AS (
-        SELECT *, sum(CASE WHEN read_from > greatest(reach, CASE base_cursor WHEN newest_cursor THEN base END)
-                           THEN 1 ELSE 0 END) OVER breaks AS broken
-        FROM chained
-        WINDOW breaks AS (PARTITION BY table_name, table_version ORDER BY read_from, event_id)
-    ), counted AS (
-        SELECT table_name, table_version, max(newest_cursor) AS cursor_name, max(watermark) AS watermark,
-               (array_agg(capped ORDER BY
-                    CASE WHEN capped ~ '^-?[0-9]+([.][0-9]+)?$' THEN capped::numeric END DESC NULLS LAST,
-                    capped DESC))[1] AS version,
-               max(partition_end) AS loaded_until, max(recorded_at) AS recorded_at
-        FROM (
-            SELECT *, CASE WHEN max_version ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9:.]{8,15}([+-][0-9:]{2,8})?)?$'
-                           THEN least(max_version COLLATE "C",  -- as text: what only looks like a time cannot be cast
-                                      to_char(partition_end AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || '+00')
-                           ELSE max_version END AS capped
-            FROM joined WHERE broken = 0
-        ) AS capped
-        GROUP BY table_name, table_version
-    ), found AS (
-        SELECT table_name, table_version, coalesce(c.cursor_name, b.cursor_name) AS cursor_name, c.version,
-               greatest(c.watermark, CASE WHEN b.cursor_name = coalesce(c.cursor_name, b.cursor_name) THEN b.value END)
-                   AS cursor_watermark,
-               c.loaded_until, greatest(c.recorded_at, b.changed_at) AS recorded_at, b.set_by
-        FROM counted c FULL JOIN airflow_idempotent.watermark_bases b USING (table_name, table_version)
-    )
-    SELECT table_name, table_version,
-           CASE WHEN cursor_name IS NULL THEN version
-                ELSE rtrim(rtrim(to_char(cursor_watermark AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), '0'), '.')
-                     || '+00' END AS watermark,
-           loaded_until, recorded_at, cursor_name, cursor_watermark, set_by, gap_start
-    FROM found LEFT JOIN gap USING (table_name, table_version);
+    SELECT t.table_name, t.table_version, w.watermark COLLATE "C" AS watermark, w.loaded_until, w.recorded_at,
+           w.cursor_name, w.cursor_watermark, w.set_by, w.gap_start
+    FROM (SELECT DISTINCT table_name, table_version FROM airflow_idempotent.events) AS t,
+         airflow_idempotent.watermark_of(t.table_name, t.table_version) AS w;
 """

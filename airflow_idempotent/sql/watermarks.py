@@ -14,6 +14,19 @@ WATERMARKS = Statement(f"SELECT {', '.join(WATERMARK_COLUMNS)} FROM airflow_idem
 GAP_COLUMNS = ("table_name", "gap_start", "gap_end", "partition_key", "reason")
 GAPS = Statement(f"SELECT {', '.join(GAP_COLUMNS)} FROM airflow_idempotent.gaps ORDER BY 1, 2")
 
+LATE_COLUMNS = ("table_name", "partition_key", "late_rows", "too_late_rows", "future_rows", "null_cursor_rows")
+LATE = Statement(
+    f"""
+SELECT {", ".join(LATE_COLUMNS)} FROM (
+    SELECT DISTINCT ON (table_name, table_version, partition_key) *
+    FROM airflow_idempotent.events WHERE step = 'stage_merge' AND state = 'published'
+    ORDER BY table_name, table_version, partition_key, event_id DESC
+) AS newest
+WHERE late_rows + too_late_rows + future_rows + null_cursor_rows > 0 ORDER BY table_name, partition_start
+"""
+)
+"""Of the newest load of each partition, the rows whose time was not the one expected; where there are some."""
+
 CHANGE_COLUMNS = (
     "table_name", "kind", "cursor_name", "old_watermark", "new_watermark", "changed_by", "database_role", "reason",
     "changed_at",
@@ -26,8 +39,7 @@ CHANGES = Statement(
 def watermark_of(table: str, version: int = 1) -> Statement:
     """The cursor of a table's incremental query, and how far it is."""
     return Statement(
-        "SELECT cursor_name, cursor_watermark FROM airflow_idempotent.watermarks "
-        "WHERE table_name = %(table)s AND table_version = %(version)s",
+        "SELECT cursor_name, cursor_watermark FROM airflow_idempotent.watermark_of(%(table)s, %(version)s)",
         {"table": table, "version": version},
     )
 

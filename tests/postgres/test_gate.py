@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 from airflow_idempotent.engine.states import partition_states
-from airflow_idempotent.errors import GateClosedError
+from airflow_idempotent.errors import CheckQueryError, GateClosedError
 from tests.loading import DAY, Warehouse
 from tests.postgres_fixtures import Connect
 from tests.tried import TRIED, every_strategy
@@ -63,6 +66,45 @@ def test_checks_see_the_rows_that_would_be_published_not_the_duplicates_that_los
         "row_count(min 1): 1 rows",
     ]
     assert warehouse.sql("SELECT v FROM t") == [("good",)]
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        (
+            {"custom_sql": {"name": "debts", "sql": "select id from this_model where amuont < 0"}},
+            "check custom_sql(debts)",
+        ),
+        ({"not_null": {"columns": "v", "where": "1 / (id - 1) > 0"}}, "check not_null(v) where 1 / (id - 1) > 0"),
+        ({"custom_sql": {"name": "sly", "sql": "select write_down(id) from this_model"}}, "check custom_sql(sly)"),
+    ],
+)
+def test_a_check_that_cannot_be_asked_publishes_nothing_and_is_named(
+    connect_once: Connect, check: Any, said: str
+) -> None:
+    warehouse, tried = Warehouse(connect_once), TRIED["merge"]
+    warehouse.sql(tried.ddl())
+    warehouse.sql("CREATE TABLE notes (id int)")
+    warehouse.sql(
+        "CREATE FUNCTION write_down(i int) RETURNS int LANGUAGE sql AS 'INSERT INTO notes VALUES (i) RETURNING id'"
+    )
+
+    with pytest.raises(CheckQueryError, match=re.escape(f"{said} could not be asked")):
+        warehouse.load(tried.spec(checks=[check]), tried.batch((1, 1, "good")))
+
+    assert warehouse.sql("SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM notes)") == [(0, 0)]
+    assert warehouse.events("public.t") == [(DAY, "20250501_01", "stage_merge", "failed")]
+
+
+def test_the_same_check_of_two_severities_keeps_its_rows_once(connect_once: Connect) -> None:
+    warehouse, tried = Warehouse(connect_once), TRIED["merge"]
+    warehouse.sql(tried.ddl())
+    options = {"columns": "v", "severity": "warn", "store_failures": True}
+
+    receipt = warehouse.load(tried.spec(checks=[{"not_null": options}] * 2), tried.batch((1, 1, "")))
+
+    assert [str(result.verdict) for result in receipt.checks] == ["warned", "warned"]
+    assert warehouse.sql("SELECT count(*) FROM airflow_idempotent.check_failures") == [(1,)]
 
 
 @every_strategy

@@ -125,6 +125,42 @@ def test_digits_that_would_be_rounded_are_refused(warehouse: Warehouse, digits: 
     assert rows(warehouse) == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "lost", "kept"),
+    [
+        ("numeric(5,2)[]", "{1.5,NULL,1.005}", "{1.5,NULL,2.000}"),
+        ("numeric(5,-2)[]", "{50}", "{300}"),
+        ("timestamp(0)", "2025-05-01 10:00:00.5", "2025-05-01 10:00:00.000"),
+        ("timestamptz(3)", "2025-05-01 10:00:00.0005Z", "2025-05-01 10:00:00.250Z"),
+        ("timestamp(0)[]", "{2025-05-01 10:00:00.5}", "{2025-05-01 10:00:00.0}"),
+        ("time(0)", "10:00:00.5", "10:00:00.0"),
+        ("timetz(1)", "10:00:00.55+02", "10:00:00.50+02"),
+        ("interval(0)", "1.5 seconds", "1 day 2.0 seconds"),
+        ("interval day to second(1)", "1.55 seconds", "1.50 seconds"),
+        ("interval(0)[]", "{1.5 seconds}", "{1.0 seconds}"),
+        ("whole_seconds", "2025-05-01 10:00:00.5", "2025-05-01 10:00:00.0"),
+    ],
+)
+def test_what_any_type_would_round_is_refused_and_zeros_are_no_digits(
+    warehouse: Warehouse, kind: str, lost: str, kept: str
+) -> None:
+    warehouse.sql("CREATE DOMAIN whole_seconds AS timestamp(0)")
+    warehouse.sql(f"CREATE TABLE orders (id int PRIMARY KEY, n {kind})")
+
+    with pytest.raises(PrecisionError, match=r"'n' is .*: 1 value"):
+        warehouse.load(UNVERSIONED, f'id,n\n1,"{lost}"\n2,"{kept}"\n3,\n')
+
+    assert warehouse.load(UNVERSIONED, f'id,n\n2,"{kept}"\n3,\n', revision=2).effects == Effects(inserted=2)
+    assert warehouse.load(UNVERSIONED, f'id,n\n2,"{kept}"\n3,\n', revision=3).effects == Effects(unchanged=2)
+
+
+def test_a_number_in_an_array_that_is_too_great_names_the_column(warehouse: Warehouse) -> None:
+    warehouse.sql("CREATE TABLE orders (id int PRIMARY KEY, n numeric(5,2)[])")
+
+    with pytest.raises(BadRowError, match=r"1 value\(s\) do not fit numeric\(5,2\)\[\]"):
+        warehouse.load(UNVERSIONED, 'id,n\n1,"{1,1000}"\n')
+
+
 def test_trailing_zeros_are_no_digits(warehouse: Warehouse) -> None:
     warehouse.sql("CREATE TABLE orders (id int PRIMARY KEY, n numeric(7,2), ver numeric(7,2))")
 

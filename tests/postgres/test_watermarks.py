@@ -203,3 +203,16 @@ def test_the_command_says_what_is_missing(watermark: Any, words: list[str], said
     answer = watermark(*words)
 
     assert (answer.code, said in answer.err) == (2, True), answer.err
+
+
+@pytest.mark.cli
+def test_the_status_names_what_keeps_a_watermark(runs: Runs, command: Command, database: str) -> None:
+    runs.publish(1, at(0), at(0.5))
+    runs.fail(2, at(0.5))
+
+    shown = command("status", "--dsn", database)
+
+    assert (
+        "public.orders: watermark 2025-05-01 12:00:00+00, loaded until 2025-05-02 00:00:00+00:00; "
+        "kept by what is missing from 2025-05-02 00:00 on (not published)"
+    ) in shown.out

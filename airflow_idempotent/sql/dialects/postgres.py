@@ -38,6 +38,12 @@ class RenameConstraint(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "old": True, "new": True}
 
 
+class Phrase(exp.Expression):
+    """Words and names, one after the other: for the many commands that sqlglot has no tree for."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
+
+
 class LockTable(exp.Expression):
     """``LOCK TABLE this IN mode MODE``."""
 
@@ -84,6 +90,7 @@ class Warehouse(Postgres):
             DetachPartition: _detach,
             LockTable: lambda self, node: f"LOCK TABLE {self.sql(node, 'this')} IN {node.args['mode']} MODE",
             OnCommitDrop: lambda self, node: "ON COMMIT DROP",
+            Phrase: lambda self, node: " ".join(self.sql(item) for item in node.expressions),
             RenameConstraint: _rename_constraint,
             RenameThing: _rename_thing,
             Verbatim: _verbatim,

@@ -26,6 +26,7 @@ FINDINGS = {
     "BadFileError",
     "BadRowError",
     "BatchDamagedError",
+    "CheckQueryError",
     "ConstraintError",
     "CursorError",
     "CutoverError",

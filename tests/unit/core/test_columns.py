@@ -27,16 +27,38 @@ SHAPE = TableShape(
         ("numeric(3,-2)", -2, Decimal(10**5)),
         ("DECIMAL ( 5 , 1 )", 1, Decimal(10**4)),
         ("numeric", None, None),
-        ("numeric(12,2)[]", None, None),
+        ("numeric(12,2)[]", 2, Decimal(10**10)),
         ("double precision", None, None),
         ("character varying(10)", None, None),
         ("timestamp(3) with time zone", None, None),
     ],
 )
-def test_only_a_numeric_with_digits_rounds(data_type: str, scale: int | None, greatest: Decimal | None) -> None:
+def test_only_numerics_with_digits_have_a_scale(data_type: str, scale: int | None, greatest: Decimal | None) -> None:
     column = Column("amount", data_type)
 
     assert (column.scale, column.greatest) == (scale, greatest)
+
+
+@pytest.mark.parametrize(
+    ("data_type", "staged"),
+    [
+        ("numeric(12,2)", "numeric"),
+        ("numeric(12,2)[]", "numeric[]"),
+        ("timestamp(0) without time zone", "timestamp without time zone"),
+        ("timestamp(3) with time zone[]", "timestamp with time zone[]"),
+        ("time(0) with time zone", "time with time zone"),
+        ("interval(0)", "interval"),
+        ("interval day to second(1)", "interval day to second"),
+    ],
+)
+def test_staging_keeps_the_digits_that_the_type_would_round_away(data_type: str, staged: str) -> None:
+    assert (Column("a", data_type).staged_type, Column("a", data_type).rounds) == (staged, True)
+    assert Column("a", "a_domain", domain_of=data_type).staged_type == staged
+
+
+@pytest.mark.parametrize("data_type", ["numeric", "text", "varchar(10)", "bit(3)", "timestamp with time zone"])
+def test_other_types_are_staged_as_they_are(data_type: str) -> None:
+    assert (Column("a", data_type).staged_type, Column("a", data_type).rounds) == (data_type, False)
 
 
 @pytest.mark.parametrize(

@@ -361,12 +361,12 @@ def test_a_step_carries_what_the_ledger_needs_to_know_it_again() -> None:
     assert found.timeouts == Timeouts(5, 60)
 
 
-def test_the_same_batch_makes_the_same_step_and_another_one_does_not_share_its_staging() -> None:
+def test_the_same_batch_makes_the_same_step_and_another_one_the_same_staging_so_that_its_sql_is_built_once() -> None:
     one = load(spec())
     other = replace(one, manifest=replace(one.manifest, batch_id="20250501_02"))
 
     assert build_step(one, SHAPE) == build_step(one, SHAPE)
-    assert only(build_step(one, SHAPE), CreateStaging).staging != only(build_step(other, SHAPE), CreateStaging).staging
+    assert only(build_step(one, SHAPE), CreateStaging) == only(build_step(other, SHAPE), CreateStaging)
 
 
 def test_a_step_that_could_not_be_built_still_has_an_identity() -> None:
