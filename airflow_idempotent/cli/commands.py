@@ -6,6 +6,8 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from airflow_idempotent.cli.version_options import pin_options, rollback_options, swap_options, versions_options
+
 REPROCESS = ("all", "missing", "failed", "stale", "drifted", "changed")
 
 
@@ -85,6 +87,12 @@ def _run(parser: ArgumentParser) -> None:
         help="Load a batch that another version of the spec published, also if it deletes.",
     )
     parser.add_argument("--dry-run", action="store_true", help="Do everything, count, and roll back; nothing is kept.")
+    parser.add_argument(
+        "--target",
+        choices=("live", "shadow"),
+        default="live",
+        help="The table that readers read, or the version table_version of it that is built beside it.",
+    )
     parser.add_argument("--cutoff-ts", metavar="INSTANT", help="Bind :cutoff_ts of a query source. Default: now.")
     parser.add_argument(
         "--param",
@@ -210,51 +218,12 @@ def _watermark(parser: ArgumentParser) -> None:
     _dsn(parser)
 
 
-def _swap(parser: ArgumentParser) -> None:
-    parser.add_argument("table", metavar="TABLE", help="The live table, schema.table.")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--shadow", metavar="NAME", help="The table that takes its place, schema.table.")
-    which.add_argument("--version", metavar="N", type=_count, help="The version that does. Default: the newest built.")
-    parser.add_argument("--allow-empty", action="store_true", help="Also when the shadow has no rows.")
-    parser.add_argument("--allow-changes", action="store_true", help="Also when its columns or keys differ.")
-    parser.add_argument(
-        "--keep-for", metavar="SPAN", default="7d", help="How long retired versions stay at least. Default: 7d."
-    )
-    parser.add_argument(
-        "--keep-versions", metavar="N", type=_count, default=1, help="How many of them stay at least. Default: 1."
-    )
-    _lock_timeout(parser)
-    _dsn(parser)
+def _with_dsn(options: Callable[[ArgumentParser], None]) -> Callable[[ArgumentParser], None]:
+    def described(parser: ArgumentParser) -> None:
+        options(parser)
+        _dsn(parser)
 
-
-def _lock_timeout(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--lock-timeout",
-        metavar="SECONDS",
-        type=float,
-        default=300.0,
-        help="How long to try while others use the table, default 300; readers wait 0.1 s of it at most.",
-    )
-
-
-def _rollback(parser: ArgumentParser) -> None:
-    parser.add_argument("table", metavar="TABLE", help="The live table, schema.table.")
-    parser.add_argument("--to", metavar="N", type=_count, help="The version. Default: the one that was live before.")
-    _lock_timeout(parser)
-    _dsn(parser)
-
-
-def _versions(parser: ArgumentParser) -> None:
-    parser.add_argument("table", metavar="TABLE", nargs="?", help="Only this table, schema.table.")
-    _dsn(parser)
-
-
-def _pin(parser: ArgumentParser) -> None:
-    parser.add_argument("table", metavar="TABLE", help="The live table, schema.table.")
-    parser.add_argument("--version", metavar="N", type=_count, required=True, help="The version that is kept.")
-    parser.add_argument("--remove", action="store_true", help="Take the pin off.")
-    parser.add_argument("--reason", metavar="TEXT", default="", help="Why; goes to the journal.")
-    _dsn(parser)
+    return described
 
 
 def _schema(parser: ArgumentParser) -> None:
@@ -275,10 +244,10 @@ COMMANDS = {
         Command("reconcile", "Repair the ledger, never the data: show the repairs, or make them.", _reconcile),
         Command("watermark", "Show, set or recompute from where incremental queries read.", _watermark),
         Command("dedupe", "Remove the duplicates that are in a table already.", _dedupe),
-        Command("swap", "Make a shadow the live table; the old one is kept.", _swap),
-        Command("rollback", "Make the version that was live before live again.", _rollback),
-        Command("versions", "Show which versions of a table there are.", _versions),
-        Command("pin", "Keep a version of a table whatever keep_for says.", _pin),
+        Command("swap", "Make a shadow the live table; the old one is kept.", _with_dsn(swap_options)),
+        Command("rollback", "Make the version that was live before live again.", _with_dsn(rollback_options)),
+        Command("versions", "Show which versions of a table there are.", _with_dsn(versions_options)),
+        Command("pin", "Keep a version of a table whatever keep_for says.", _with_dsn(pin_options)),
         Command("schema", "Print the JSON schema of spec files, for editors.", _schema),
     )
 }

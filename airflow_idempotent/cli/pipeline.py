@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 from airflow_idempotent.core.manifest import Manifest, Part
 from airflow_idempotent.core.partition import Partition
@@ -65,6 +65,7 @@ def load_partition(
     skip_unchanged: bool = False,
     force: bool = False,
     dry_run: bool = False,
+    target: Literal["live", "shadow"] = "live",
     attempt: Attempt | None = None,
     progress: Progress | None = None,
     outcome: Outcome | None = None,
@@ -86,7 +87,7 @@ def load_partition(
     if done.landed is None:
         done.skipped = "no input, and on_empty is skip"
         return done
-    load = Load(spec, partition, done.landed.manifest, skip_unchanged, force)
+    load = Load(spec, partition, done.landed.manifest, skip_unchanged, force, target=target)
     with _timed(done, "stage_merge"):
         batches = Watched(store, told, load.manifest.bytes)
         done.published = stage_merge(load, connect=connect, batches=batches, attempt=attempt, dry_run=dry_run)
@@ -99,6 +100,15 @@ def load_partition(
         told("validate", 0, 0, 0)
         done.validated = validate(load, connect=connect, attempt=attempt, batches=store)
     return done
+
+
+def load_batch(
+    spec: LoadSpec, partition: Partition, manifest: Manifest, *, store: BatchStore, connect: Connect
+) -> tuple[Receipt, Receipt]:
+    """Load and validate a batch that has been landed, as any other."""
+    load = Load(spec, partition, manifest)
+    published = stage_merge(load, connect=connect, batches=store)
+    return published, validate(load, connect=connect)
 
 
 def _land(
@@ -131,7 +141,8 @@ def _land(
 
 def _is_validated(load: Load, connect: Connect) -> bool:
     start, end = load.partition.start, load.partition.end
-    known = known_partitions(connect, load.spec.table, start, end).get(load.partition.key)
+    version = load.spec.table_version if load.target == "shadow" else None
+    known = known_partitions(connect, load.spec.table, start, end, version).get(load.partition.key)
     return known is not None and known.state is State.VALIDATED
 
 

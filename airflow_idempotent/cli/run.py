@@ -81,6 +81,7 @@ def _loader(spec: TableSpec, args: Namespace, store: BatchStore, lender: Lender,
                 skip_unchanged=args.skip_unchanged,
                 force=args.force,
                 dry_run=args.dry_run,
+                target=args.target,
                 progress=bar,
                 outcome=outcome,
             )

@@ -112,7 +112,8 @@ class Step:
     """What stage_merge will do for one batch of one partition, as data: no connection, no clock.
 
     ``target`` is the table as it was when the step was built; a step whose table has changed since
-    is built again. ``prepare`` makes what must exist before (the table, a child table).
+    is built again. ``name`` is what the ledger calls it, where that is another name: that of a shadow's live
+    table. ``prepare`` makes what must exist before (the table, a child table).
     ``exclusive`` keeps other writers of the table out, since no index of it would.
     ``notes`` say what was changed about the table before.
     ``may_replay`` lets the receipt of the same batch under the same spec stand for the work.
@@ -129,6 +130,7 @@ class Step:
     exclusive: bool = False
     scope: Scope = Scope.KEYS
     spec_fingerprint: str = ""
+    name: str = ""
     table_version: int = 1
     may_replay: bool = False
     guarded: bool = False
@@ -139,7 +141,7 @@ class Step:
 
     @property
     def table(self) -> str:
-        return str(self.target.relation)
+        return self.name or str(self.target.relation)
 
     def superseded(self) -> Self:
         """The same step for a batch that is no longer the newest of its partition."""
@@ -161,6 +163,7 @@ class Receipt:
     event_id: int | None = None
     recorded_at: datetime | None = None
     content_fingerprint: str = ""
+    table_version: int = 1
     replayed: bool = False
     dry_run: bool = False
     notes: tuple[str, ...] = ()

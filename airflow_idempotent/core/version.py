@@ -99,11 +99,23 @@ class Keeping:
 
 
 @dataclass(frozen=True, slots=True)
+class Cutover:
+    """What must hold before a version that loads have built is swapped in.
+
+    All partitions of the live table must be there and validated, so must be its ``clean_intervals`` newest ones;
+    ``max_row_change`` is the share by which its number of rows may differ, None for any.
+    """
+
+    clean_intervals: int = 0
+    max_row_change: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SwapOrder:
     """A request: make a shadow the live table. Which one: by its name, by its number, or else the newest one built.
 
     ``allow_empty`` lets a shadow without rows take the place of a table that has some,
-    ``allow_changes`` one whose columns or keys differ.
+    ``allow_changes`` one whose columns or keys differ. ``gates`` are for versions that loads have built.
     """
 
     live: Relation
@@ -111,6 +123,7 @@ class SwapOrder:
     version: int | None = None
     allow_empty: bool = False
     allow_changes: bool = False
+    gates: Cutover | None = None
     timeouts: Timeouts = field(default_factory=Timeouts)
 
     @property

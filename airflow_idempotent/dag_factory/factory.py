@@ -15,6 +15,7 @@ from airflow_idempotent.operators.land import AtomicLandOperator
 from airflow_idempotent.operators.params import run_params
 from airflow_idempotent.operators.plan import PlanOperator
 from airflow_idempotent.operators.stage_merge import StageMergeOperator
+from airflow_idempotent.operators.swap import SwapTableOperator
 from airflow_idempotent.operators.validate import ValidatePartitionOperator
 from airflow_idempotent.spec.table import TableSpec
 
@@ -84,4 +85,8 @@ def _tasks(spec: TableSpec) -> None:
         )
         land >> load >> check
 
-    partition.expand(planned=plan.output)
+    loaded = partition.expand(planned=plan.output)
+    if spec.publish.mode == "swap":
+        loaded >> SwapTableOperator(
+            task_id="swap", spec=spec, trigger_rule="none_failed", doc_md="Makes the new version live when it is ready."
+        )

@@ -62,7 +62,7 @@ def from_text(text: str) -> Columns:
 def remember_columns(target: TableShape, receipt: Receipt, session: Session) -> None:
     """Write down the columns that a load has found, when they are others than those known."""
     columns = as_text(columns_of(target))
-    session.execute(sql.record_shape(receipt.table, 1, receipt.event_id or 0, columns))
+    session.execute(sql.record_shape(receipt.table, receipt.table_version, receipt.event_id or 0, columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,25 +74,25 @@ class KnownColumns:
     recorded_at: datetime
 
 
-def known_columns(table: str, session: Session, event_id: int | None = None) -> KnownColumns | None:
+def known_columns(table: str, session: Session, event_id: int | None = None, version: int = 1) -> KnownColumns | None:
     """The columns that a table had at an event, or those that its newest load has seen."""
-    rows = session.query(sql.shape_at(table, 1, event_id))
+    rows = session.query(sql.shape_at(table, version, event_id))
     return KnownColumns(int(rows[0][0]), from_text(rows[0][1]), rows[0][2]) if rows else None
 
 
-def swapped_since(table: str, session: Session, event_id: int, began: datetime | None = None) -> str:
-    """The version that has taken the table's place after an event, or after an instant; empty when none has."""
-    rows = session.query(sql.swapped_since(table, event_id, began))
+def swapped_since(table: str, session: Session, event_id: int, began: datetime | None = None, version: int = 0) -> str:
+    """Another version that has taken the table's place after an event, or after an instant; empty when none has."""
+    rows = session.query(sql.swapped_since(table, event_id, began, version))
     return f"version {rows[0][0]}" if rows else ""
 
 
 def baseline_of(published: Receipt, session: Session) -> Baseline:
     """What the partition of a receipt is compared with: what its load has measured, or an audit since."""
     event = published.event_id or 0
-    if rows := session.query(sql.baseline(published.table, 1, published.partition, event)):
+    if rows := session.query(sql.baseline(published.table, published.table_version, published.partition, event)):
         row_count, found, columns, began = rows[0]
         return Baseline(row_count, found, from_text(columns), began)
-    known = known_columns(published.table, session, event)
+    known = known_columns(published.table, session, event, published.table_version)
     return Baseline(published.measure.row_count, published.measure.digest, known.columns if known else None)
 
 
@@ -152,7 +152,8 @@ def changed_since(
     that updates a row by a key without the time may have taken it out of here, which leaves fewer rows; by some options
     a row is written where it lies already.
     """
-    if swapped := swapped_since(published.table, session, published.event_id or 0, baseline.began):
+    at = (published.table, session, published.event_id or 0, baseline.began)
+    if swapped := swapped_since(*at, version=published.table_version):
         return f"of {swapped}"
     by = spec.partition_column
     anywhere = spec.strategy.writes_anywhere or (by is not None and not spec.strategy.moves(by))
@@ -162,6 +163,8 @@ def changed_since(
     moved = not stays and (now.row_count or 0) < (baseline.row_count or 0)
     start, end = partition.bounds(shape[by].data_type) if by and not anywhere else ("-infinity", "infinity")
     after = published.event_id or 0
-    found = batch_that_reached(published.table, 1, partition.key, after, start, end, moved, baseline.began)
+    found = batch_that_reached(
+        published.table, published.table_version, partition.key, after, start, end, moved, baseline.began
+    )
     rows = session.query(found)
     return str(rows[0][0]) if rows else ""

@@ -109,13 +109,13 @@ class Ledger:
         """Proof that exactly this work was the last thing published for the partition."""
         content = step.manifest.content_fingerprint
         found = sql.receipt(step.table, step.table_version, step.partition.key, step.spec_fingerprint, content)
-        return self._receipt(step.table, step.partition.key, found)
+        return self._receipt(step.table, step.partition.key, found, step.table_version)
 
     def latest(self, table: str, partition: str, version: int = 1) -> Receipt | None:
         """Proof of what was published last for a partition."""
-        return self._receipt(table, partition, sql.latest_published(table, version, partition))
+        return self._receipt(table, partition, sql.latest_published(table, version, partition), version)
 
-    def _receipt(self, table: str, partition: str, statement: Statement) -> Receipt | None:
+    def _receipt(self, table: str, partition: str, statement: Statement, version: int) -> Receipt | None:
         rows = self._session.query(statement)
         if not rows:
             return None
@@ -132,6 +132,7 @@ class Ledger:
             event_id=found["event_id"],
             recorded_at=found["recorded_at"],
             content_fingerprint=found["content_fingerprint"],
+            table_version=version,
         )
 
     def record(
@@ -166,6 +167,7 @@ class Ledger:
             event_id=event_id,
             recorded_at=recorded_at,
             content_fingerprint=step.manifest.content_fingerprint,
+            table_version=step.table_version,
             notes=step.notes,
         )
 

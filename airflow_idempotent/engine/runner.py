@@ -10,6 +10,7 @@ from airflow_idempotent.engine.apply import apply, is_there
 from airflow_idempotent.engine.attempts import TargetChanged
 from airflow_idempotent.engine.baseline import remember_columns
 from airflow_idempotent.engine.batches import PartOpener
+from airflow_idempotent.engine.journal import Journal
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.measuring import keep
 from airflow_idempotent.engine.session import Rollback, Session
@@ -54,6 +55,8 @@ def run_step(
             apply(work, action)
         if not dry_run and session.shape(step.target.relation) != step.target:
             raise TargetChanged(step.table)
+        if not dry_run:
+            refuse_other_version(step, session)
         if ledger.has_newer_batch(step):
             step = step.superseded()
         work.is_rerun = done is not None
@@ -78,6 +81,17 @@ def run_step(
     return receipt
 
 
+def refuse_other_version(step: Step, session: Session) -> None:
+    """Begin again where a swap has come between: what the step takes for live is not, or the other way round.
+
+    Raises:
+        TargetChanged: it has.
+    """
+    takes_for_live = step.table == str(step.target.relation)
+    if (Journal(session).live_number(step.table) == step.table_version) != takes_for_live:
+        raise TargetChanged(step.table)
+
+
 def refuse_other_spec(step: Step, ledger: Ledger) -> None:
     """A batch that another spec has published is not loaded again by this one without a word."""
     published = ledger.latest(step.table, step.partition.key, step.table_version)
@@ -95,5 +109,6 @@ def prepare_target(step: Step, *, session: Session, ledger: Ledger, batches: Par
         if all(is_there(work, action) for action in step.prepare):
             return
         ledger.lock_preparation(step)
+        refuse_other_version(step, session)
         for action in step.prepare:
             apply(work, action)

@@ -11,6 +11,7 @@ from airflow_idempotent.engine.batches import PartOpener
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.runner import prepare_target, run_step
 from airflow_idempotent.engine.session import Session
+from airflow_idempotent.engine.shadow import addressed, write_down_shadow
 from airflow_idempotent.errors import GateClosedError, IdempotentError, TargetMissingError
 from airflow_idempotent.plan.advice import index_advice
 from airflow_idempotent.plan.build import Load, blank_step, build_step
@@ -35,6 +36,8 @@ def stage_merge(
         if step.prepare and not dry_run:
             prepare_target(step, session=session, ledger=ledger, batches=batches)
             step = replace(current_step(load, session), notes=step.notes)
+        if step.table != str(step.target.relation) and not dry_run:
+            write_down_shadow(load.spec, session, attempt)
         receipt = run_step(step, session=session, ledger=ledger, batches=batches, dry_run=dry_run)
         if advice := index_advice(load.spec, step.target):
             log.info("stage_merge table=%s partition=%s %s", load.spec.table, load.partition.key, advice)
@@ -71,6 +74,7 @@ def stage_merge(
 def current_step(load: Load, session: Session) -> Step:
     """The step for the table as the catalogue describes it now."""
     with session.transaction():
+        load = replace(load, spec=addressed(load.spec, load.target, session))
         shape = session.shape(load.spec.relation)
         try:
             return build_step(load, shape)

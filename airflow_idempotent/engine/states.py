@@ -22,7 +22,11 @@ from airflow_idempotent.sql.statement import Statement
 
 
 def partition_states(
-    connect: Connect, table: str | None = None, start: datetime | None = None, end: datetime | None = None
+    connect: Connect,
+    table: str | None = None,
+    start: datetime | None = None,
+    end: datetime | None = None,
+    version: int | None = None,
 ) -> list[dict[str, Any]]:
     """The state of each partition that has one, with the effects of its newest load, in order.
 
@@ -31,13 +35,15 @@ def partition_states(
     Raises:
         DatabaseError: the ledger cannot be read.
     """
-    rows = _read(connect, sql.partition_states(table, start, end), table)
+    rows = _read(connect, sql.partition_states(table, start, end, version), table)
     return [dict(zip(sql.STATUS_COLUMNS, row, strict=True)) | {"drift": list(row[-1] or ())} for row in rows]
 
 
-def known_partitions(connect: Connect, table: str, start: datetime, end: datetime) -> dict[str, Known]:
+def known_partitions(
+    connect: Connect, table: str, start: datetime, end: datetime, version: int | None = None
+) -> dict[str, Known]:
     """What the ledger says of a table's partitions, by key, for ``plan.resolve``."""
-    rows = partition_states(connect, table, start, end)
+    rows = partition_states(connect, table, start, end, version)
     return {
         row["partition_key"]: Known(
             State(row["state"]), row["spec_fingerprint"] or "", tuple(Cause(cause) for cause in row["drift"])

@@ -18,13 +18,14 @@ from airflow_idempotent.core.version import (
     version_name,
 )
 from airflow_idempotent.engine.attempts import Connect, attempt_at
+from airflow_idempotent.engine.cutover import refuse_unready
 from airflow_idempotent.engine.exchanging import SWAP, Held, exchange_names
 from airflow_idempotent.engine.fitness import refuse_unfit
 from airflow_idempotent.engine.journal import Journal
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.standing import Standing, facts_of, standing
-from airflow_idempotent.errors import RollbackError, ShadowError, SwapSupersededError
+from airflow_idempotent.errors import CutoverError, RollbackError, ShadowError, SwapSupersededError
 
 log = logging.getLogger(__name__)
 Choice = Callable[[Standing, Session, Journal], Version | Swapped]
@@ -44,6 +45,8 @@ def swap(order: SwapOrder, *, connect: Connect, attempt: Attempt | None = None) 
         found = _asked_for(order, now, session, journal)
         if isinstance(found, Version):
             refuse_unfit(order, now.live, found, session)
+            if order.gates:
+                refuse_unready(order.gates, now.live, found, session)
         return found
 
     return _exchanged(order, choose, VersionState.RETIRED, connect, attempt)
@@ -157,6 +160,8 @@ def _by_number(order: SwapOrder, now: Standing, session: Session) -> Version | S
         raise _no_shadow(order, f"version {number} is planned, nothing was loaded into it", session)
     relation = version.relation if version else version_name(order.live, number)
     facts = facts_of(relation, session)
+    if order.gates and version is None:
+        raise CutoverError(table=order.table, version=number, reasons=("it is not built yet",), waiting=True)
     if facts is None or (version and version.oid != facts.oid):
         why = f"{relation} is not there" if facts is None else f"{relation} is not the table that was built"
         raise _no_shadow(order, why, session)

@@ -17,6 +17,7 @@ from airflow_idempotent.engine.gate import evaluate
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.locating import locate
 from airflow_idempotent.engine.session import Session
+from airflow_idempotent.engine.shadow import addressed
 from airflow_idempotent.engine.surroundings import loaded, surrounded
 from airflow_idempotent.errors import GateClosedError, SchemaDriftError, TargetMissingError
 from airflow_idempotent.plan.build import Load, blank_step
@@ -41,7 +42,8 @@ def validate(
 
     def work(session: Session, ledger: Ledger) -> Receipt:
         with session.transaction(snapshot=True):
-            return _record(load, _look(load, session, ledger, batches), session, ledger)
+            found = replace(load, spec=addressed(load.spec, load.target, session))
+            return _record(found, _look(found, session, ledger, batches), session, ledger)
 
     spec, where = load.spec, {"table": load.spec.table, "partition": load.partition.key}
     timeouts = Timeouts(spec.lock_timeout, spec.statement_timeout)
@@ -67,7 +69,7 @@ def _look(
         raise TargetMissingError(table=spec.table, similar=session.similar(spec.relation))
     if problems := target_problems(spec, shape):
         raise SchemaDriftError(table=spec.table, problems=(*problems, *the_target_has(shape)))
-    published = ledger.latest(spec.table, load.partition.key)
+    published = ledger.latest(spec.table, load.partition.key, spec.number)
     baseline = baseline_of(published, session) if published else None
     now = measured(spec, shape_of(baseline, shape), load.partition, session)
     by_rows = [check for check in spec.checks if not isinstance(check, Reconcile)]
@@ -90,7 +92,7 @@ def _look(
         partition_column=spec.partition_column,
         loaded=loaded(session, published),
     )
-    facts = surrounded(session, by_rows, facts)
+    facts = surrounded(session, by_rows, facts, spec.number)
     place = target_place(shape, spec.partition_column, load.partition)
     results = evaluate(session, by_rows, place, facts)
     results += not_empty(spec, [item for check, item in zip(by_rows, results, strict=True) if not check.where], now)

@@ -62,6 +62,7 @@ from airflow_idempotent.errors.sources import PythonSourceError, PythonSourceFai
 from airflow_idempotent.errors.spec import ArgumentsError, DuplicateTableError, SpecChangedError, SpecError, UsageError
 from airflow_idempotent.errors.streams import UnknownOpError, UnknownValueError
 from airflow_idempotent.errors.swapping import (
+    CutoverError,
     DependentsError,
     JournalError,
     RollbackError,
@@ -79,6 +80,7 @@ __all__ = [
     "ConnectionLostError",
     "ConstraintError",
     "CursorError",
+    "CutoverError",
     "DatabaseError",
     "DependentsError",
     "DriftError",

@@ -33,6 +33,31 @@ class ShadowError(IdempotentError):
 
 
 @dataclass(eq=False, kw_only=True)
+class CutoverError(IdempotentError):
+    """A version of a table is not ready to be read. ``waiting`` when further loads make it so."""
+
+    anchor: ClassVar[str] = "cutover"
+    table: str
+    version: int
+    reasons: tuple[str, ...]
+    waiting: bool = False
+
+    @property
+    def headline(self) -> str:
+        return f"{self.table}: version {self.version} is not ready, nothing was swapped."
+
+    @property
+    def details(self) -> Sequence[str]:
+        return self.reasons
+
+    @property
+    def next_move(self) -> str:
+        if self.waiting:
+            return "Load what is missing with the param target=shadow (command line: run --target shadow), then swap."
+        return "Look at both; if the difference is meant, raise publish.max_row_change, then clear this task."
+
+
+@dataclass(eq=False, kw_only=True)
 class DependentsError(IdempotentError):
     """Something hangs on the live table that would stay with the old one, or be lost."""
 

@@ -50,7 +50,7 @@ class PartitionOperator(TellsLineage, BaseOperator):
 
     template_fields: Sequence[str] = ("table", "partition", "planned", "grain", "timezone", "root")
     shallow_copy_attrs: Sequence[str] = ("spec",)
-    not_words: ClassVar[frozenset[str]] = frozenset({"partition", "planned", "batch"})
+    not_words: ClassVar[frozenset[str]] = frozenset({"partition", "planned", "batch", "target"})
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from zoneinfo import ZoneInfo
 
 from airflow.providers.common.compat.sdk import Param
@@ -18,7 +18,7 @@ from airflow_idempotent.spec.words import meant
 
 T = TypeVar("T")
 
-NAMES = ("from_date", "to_date", "reprocess_behavior", "cutoff_ts", "dry_run", "force", "reason")
+NAMES = ("from_date", "to_date", "reprocess_behavior", "cutoff_ts", "target", "cutover", "dry_run", "force", "reason")
 """The params, in the order of the form."""
 
 REPROCESS = {
@@ -39,6 +39,8 @@ class RunParams:
     to_date: datetime | None = None
     reprocess: Reprocess = Reprocess.ALL
     cutoff_ts: datetime | None = None
+    target: Literal["live", "shadow"] = "live"
+    cutover: bool = False
     dry_run: bool = False
     force: bool = False
     reason: str = ""
@@ -67,6 +69,7 @@ def run_params(spec: LoadSpec) -> dict[str, Param]:
         "cutoff_ts": _text(
             None, "date-time", "Cutoff", "Instant that queries see as `:cutoff_ts`; default: when the run is planned."
         ),
+        **_version_params(spec),
         "dry_run": Param(
             False, type="boolean", title="Dry run", description_md="Do everything, report exact effects, roll back."
         ),
@@ -78,6 +81,29 @@ def run_params(spec: LoadSpec) -> dict[str, Param]:
             "deletes rows, batches that another version of the spec has published.",
         ),
         "reason": _text(None, None, "Reason", "Why this run; goes to its log."),
+    }
+
+
+def _version_params(spec: LoadSpec) -> dict[str, Param]:
+    """What only a table that is swapped asks for."""
+    publish = getattr(spec, "publish", None)
+    if publish is None or publish.mode != "swap":
+        return {}
+    return {
+        "target": Param(
+            "live",
+            type="string",
+            enum=["live", "shadow"],
+            title="Target",
+            description_md="`live`: the table that readers read. `shadow`: version `table_version` of it, built "
+            "beside it until it is swapped in.",
+        ),
+        "cutover": Param(
+            False,
+            type="boolean",
+            title="Cutover",
+            description_md="Swap version `table_version` in with this run, where `publish.cutover` is `manual`.",
+        ),
     }
 
 
@@ -116,6 +142,8 @@ def read_params(spec: LoadSpec, conf: Mapping[str, Any] | None) -> RunParams:
         to_date=read("to_date", instant, None),
         reprocess=read("reprocess_behavior", _reprocess, Reprocess.ALL),
         cutoff_ts=read("cutoff_ts", instant, None),
+        target=read("target", _target, "live"),
+        cutover=read("cutover", read_flag, False),
         dry_run=read("dry_run", read_flag, False),
         force=read("force", read_flag, False),
         reason=read("reason", str, ""),
@@ -140,6 +168,14 @@ def _reprocess(value: Any) -> Reprocess:
     except ValueError:
         words = [item.value for item in Reprocess]
         raise ValueError(f"is none of {', '.join(words)}{meant(str(value), words)}") from None
+
+
+def _target(value: Any) -> Literal["live", "shadow"]:
+    if value == "live":
+        return "live"
+    if value == "shadow":
+        return "shadow"
+    raise ValueError("is neither live nor shadow")
 
 
 def read_flag(value: Any) -> bool:

@@ -42,19 +42,22 @@ class PlanOperator(BaseOperator):
         """One pointer per partition, ``partitions_per_task`` of them to a list."""
         with airflow_errors():
             params = read_params(self.spec, getattr(context.get("dag_run"), "conf", None))
-            plan = self._plan(_asked_for(run_of(context, datetime.now(UTC)), params))
+            asked = _asked_for(run_of(context, datetime.now(UTC)), params)
+            plan = self._plan(asked, self.spec.table_version if params.target == "shadow" else None)
         self._tell(plan, params)
         pointers = plan.as_pointers()
         if params.dry_run:
             pointers = [{**pointer, "dry_run": True} for pointer in pointers]
+        if params.target == "shadow":
+            pointers = [{**pointer, "target": "shadow"} for pointer in pointers]
         return _folded(pointers, self.spec.backfill.partitions_per_task)
 
-    def _plan(self, run: Run) -> Plan:
+    def _plan(self, run: Run, version: int | None) -> Plan:
         known: dict[str, Known] = {}
         if run.reprocess in BY_LEDGER and run.from_date and run.to_date:
             first = self.spec.grain.partition(run.from_date, self.spec.timezone)
             connect = Connections().warehouse(self.spec.conn_id)
-            known = known_partitions(connect, self.spec.table, first.start, run.to_date)
+            known = known_partitions(connect, self.spec.table, first.start, run.to_date, version)
         source = self.spec.source
         if run.run_type == "scheduled" and isinstance(source, Query) and source.cursor:
             connect = Connections().warehouse(self.spec.conn_id)

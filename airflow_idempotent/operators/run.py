@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import Attempt
-from airflow_idempotent.errors import NoPartitionError, RangeError, SpecChangedError
+from airflow_idempotent.errors import NoPartitionError, ParamsError, RangeError, SpecChangedError
 from airflow_idempotent.plan.resolve import Run, asked, empty_interval
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
@@ -39,6 +39,7 @@ class Assignment:
     cutoff_given: bool = False
     low: str = ""
     known_until: str = ""
+    target: Literal["live", "shadow"] = "live"
 
 
 def run_of(context: Mapping[str, Any], now: datetime) -> Run:
@@ -139,7 +140,21 @@ def _planned(spec: LoadSpec, pointer: Mapping[str, Any], run: Run) -> Assignment
         cutoff_given=bool(pointer.get("cutoff_given")),
         low=str(pointer.get("low") or ""),
         known_until=str(pointer.get("known_until") or ""),
+        target="shadow" if pointer.get("target") == "shadow" else "live",
     )
+
+
+def target_of(given: str | None, planned: Literal["live", "shadow"]) -> Literal["live", "shadow"]:
+    """The table that an operator was told to load, else the one that the plan says.
+
+    Raises:
+        ParamsError: the word is neither.
+    """
+    if given in (None, *LOST):
+        return planned
+    if given not in ("live", "shadow"):
+        raise ParamsError(table="", problems=(("target", f"{given!r} is neither live nor shadow"),))
+    return "shadow" if given == "shadow" else "live"
 
 
 def _pointers(planned: Any) -> tuple[Mapping[str, Any], ...]:

@@ -12,7 +12,7 @@ from airflow_idempotent.operators.base import PartitionOperator
 from airflow_idempotent.operators.batches import batch_for, nothing_landed
 from airflow_idempotent.operators.lineage import Answers
 from airflow_idempotent.operators.metrics import count_rows
-from airflow_idempotent.operators.run import Assignment, attempt_of
+from airflow_idempotent.operators.run import Assignment, attempt_of, target_of
 from airflow_idempotent.plan.build import Load
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.spec.options import PartitionBy
@@ -40,6 +40,8 @@ class StageMergeOperator(PartitionOperator):
     :param fillfactor: Of tables that are created, default 85.
     :param batch: What land handed on, or the address of a manifest; default: the newest batch below ``root``.
     :param dry_run: Do everything, report exact effects, roll back.
+    :param target: ``live`` (default), or ``shadow``: version ``table_version`` of the table, built beside it.
+    :param table_version: Which version of the table this is, default 1; not ``version``, which orders rows.
     :param force: Load a batch that another version of the spec has published, by a strategy that deletes rows.
     """
 
@@ -59,6 +61,8 @@ class StageMergeOperator(PartitionOperator):
         "statement_timeout",
         "fillfactor",
         "batch",
+        "target",
+        "table_version",
     )
     ui_color = "#dbeedd"
 
@@ -81,6 +85,8 @@ class StageMergeOperator(PartitionOperator):
         batch: Any = None,
         dry_run: bool = False,
         force: bool = False,
+        target: str | None = None,
+        table_version: int | str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -100,6 +106,8 @@ class StageMergeOperator(PartitionOperator):
         self.batch = batch
         self.dry_run_only = dry_run
         self.force = force
+        self.target = target
+        self.table_version = table_version
 
     def load_spec(self) -> LoadSpec:
         return self.spec_from_words(LoadSpec)
@@ -121,7 +129,15 @@ class StageMergeOperator(PartitionOperator):
         self.diary.note(key, manifest=manifest, address=store.address(manifest))
         force = self.force or assignment.force
         receipt = stage_merge(
-            Load(spec, assignment.partition, manifest, assignment.skip_unchanged, force, assignment.looks_back),
+            Load(
+                spec,
+                assignment.partition,
+                manifest,
+                skip_unchanged=assignment.skip_unchanged,
+                force=force,
+                looks_back=assignment.looks_back,
+                target=target_of(self.target, assignment.target),
+            ),
             connect=self.connections.warehouse(spec.conn_id),
             batches=store,
             attempt=attempt_of(context, assignment.lane),

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from airflow.providers.common.compat.sdk import BaseOperator, Context
+from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperator, Context
 
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Timeouts
 from airflow_idempotent.core.version import Keeping, RollbackOrder, SwapOrder, Swapped
 from airflow_idempotent.engine.retiring import clean_up
 from airflow_idempotent.engine.swap import rollback, swap
-from airflow_idempotent.errors import ArgumentsError
+from airflow_idempotent.errors import ArgumentsError, CutoverError, SwapSupersededError
 from airflow_idempotent.operators.base import airflow_errors
 from airflow_idempotent.operators.connections import Connections
 from airflow_idempotent.operators.lineage import Answers, TellsLineage
+from airflow_idempotent.operators.params import read_params
 from airflow_idempotent.operators.run import LOST, attempt_of
 from airflow_idempotent.spec.durations import duration
+from airflow_idempotent.spec.table import TableSpec
 
 
 class VersionOperator(TellsLineage, BaseOperator):
@@ -79,6 +81,8 @@ class SwapTableOperator(VersionOperator):
     names. What hangs on the live table and would be lost is listed, and nothing is swapped. A second
     try finds it done; a task that is cleared after a later swap is refused.
 
+    :param spec: A table's spec, in place of all other words: its version ``table_version`` is swapped in when every
+        partition of the live table is in it and validated; until then the task is skipped.
     :param shadow: The table that takes the place of the live one, ``schema.table``.
     :param version: Or its number; default: the newest that was built.
     :param allow_empty: Also when the shadow has no rows and the live table has some.
@@ -87,6 +91,7 @@ class SwapTableOperator(VersionOperator):
     :param keep_versions: How many retired versions stay at least, default 1.
     """
 
+    shallow_copy_attrs: Sequence[str] = ("spec",)
     template_fields: Sequence[str] = (
         *VersionOperator.template_fields, "shadow", "version", "keep_for", "keep_versions"
     )  # fmt: skip
@@ -94,6 +99,8 @@ class SwapTableOperator(VersionOperator):
     def __init__(
         self,
         *,
+        table: str = "",
+        spec: TableSpec | None = None,
         shadow: str | None = None,
         version: int | str | None = None,
         allow_empty: bool = False,
@@ -102,7 +109,8 @@ class SwapTableOperator(VersionOperator):
         keep_versions: int | str = 1,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(table=table, **kwargs)
+        self.spec = spec
         self.shadow = shadow
         self.version = version
         self.allow_empty = allow_empty
@@ -112,6 +120,8 @@ class SwapTableOperator(VersionOperator):
 
     def act(self, context: Context) -> dict[str, Any]:
         """Swap, then drop the retired versions whose time is over."""
+        if self.spec is not None:
+            return self._cut_over(self.spec, context)
         order = SwapOrder(
             Relation.parse(self.table),
             shadow=Relation.parse(self.shadow) if self.shadow and self.shadow not in LOST else None,
@@ -120,8 +130,28 @@ class SwapTableOperator(VersionOperator):
             allow_changes=self.allow_changes,
             timeouts=self.timeouts,
         )
-        keeping = Keeping(duration(self.keep_for), int(self.keep_versions))
-        words: dict[str, Any] = {"connect": self.connections.warehouse(self.conn_id)}
+        return self._swapped(order, Keeping(duration(self.keep_for), int(self.keep_versions)), self.conn_id, context)
+
+    def _cut_over(self, spec: TableSpec, context: Context) -> dict[str, Any]:
+        """Swap the version of the spec in, unless it is not its time yet."""
+        if spec.publish.cutover == "manual" and not self._is_asked_for(spec, context):
+            raise AirflowSkipException(f"{spec.table}: waits for a run with the param cutover")
+        gates, timeouts = spec.publish.gates, Timeouts(spec.lock_timeout, spec.statement_timeout)
+        order = SwapOrder(spec.live, version=spec.table_version, allow_changes=True, gates=gates, timeouts=timeouts)
+        try:
+            return self._swapped(order, spec.publish.keeping, spec.conn_id, context)
+        except SwapSupersededError as error:
+            raise AirflowSkipException(str(error)) from None
+        except CutoverError as error:
+            if error.waiting:
+                raise AirflowSkipException(str(error)) from None
+            raise
+
+    def _is_asked_for(self, spec: TableSpec, context: Context) -> bool:
+        return read_params(spec, getattr(context.get("dag_run"), "conf", None)).cutover
+
+    def _swapped(self, order: SwapOrder, keeping: Keeping, conn_id: str, context: Context) -> dict[str, Any]:
+        words: dict[str, Any] = {"connect": self.connections.warehouse(conn_id)}
         words["attempt"] = attempt_of(context, "manual")
         self.swapped = done = swap(order, **words)
         cleaned = clean_up(order.live, keeping, timeouts=order.timeouts, **words)

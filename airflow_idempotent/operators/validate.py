@@ -13,7 +13,7 @@ from airflow_idempotent.engine.validate import validate
 from airflow_idempotent.operators.base import PartitionOperator
 from airflow_idempotent.operators.batches import batch_for
 from airflow_idempotent.operators.lineage import Answers
-from airflow_idempotent.operators.run import Assignment, attempt_of
+from airflow_idempotent.operators.run import Assignment, attempt_of, target_of
 from airflow_idempotent.operators.words import LookSpec
 from airflow_idempotent.plan.build import Load
 from airflow_idempotent.spec.load import LoadSpec
@@ -36,6 +36,8 @@ class ValidatePartitionOperator(PartitionOperator):
     :param lock_timeout: Seconds to wait for another run of the same partition, default 300.
     :param statement_timeout: Seconds one statement may run; default: the server's setting.
     :param batch: What land handed on; default: the newest batch below ``root``.
+    :param target: ``live`` (default), or ``shadow``: version ``table_version`` of the table, built beside it.
+    :param table_version: Which version of the table this is, default 1.
     """
 
     template_fields: Sequence[str] = (
@@ -48,6 +50,8 @@ class ValidatePartitionOperator(PartitionOperator):
         "lock_timeout",
         "statement_timeout",
         "batch",
+        "target",
+        "table_version",
     )
     ui_color = "#f4ead2"
 
@@ -62,6 +66,8 @@ class ValidatePartitionOperator(PartitionOperator):
         lock_timeout: float | None = None,
         statement_timeout: float | None = None,
         batch: Any = None,
+        target: str | None = None,
+        table_version: int | str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -73,6 +79,8 @@ class ValidatePartitionOperator(PartitionOperator):
         self.lock_timeout = lock_timeout
         self.statement_timeout = statement_timeout
         self.batch = batch
+        self.target = target
+        self.table_version = table_version
 
     def load_spec(self) -> LoadSpec:
         return self.spec_from_words(LookSpec)
@@ -90,7 +98,7 @@ class ValidatePartitionOperator(PartitionOperator):
         key, batch = assignment.partition.key, manifest or _no_batch(spec, assignment.partition)
         self.diary.note(key, manifest=batch)
         receipt = validate(
-            Load(spec, assignment.partition, batch),
+            Load(spec, assignment.partition, batch, target=target_of(self.target, assignment.target)),
             connect=self.connections.warehouse(spec.conn_id),
             attempt=attempt_of(context, assignment.lane),
             batches=store,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from airflow_idempotent.core.actions import (
     Action,
@@ -39,6 +39,7 @@ class Load:
     """A request: this batch of this partition, by the rules of this spec.
 
     ``looks_back`` when a later run reads it again for late data.
+    ``target`` says whether readers read what is loaded, or a version of the table that is built beside it.
     """
 
     spec: LoadSpec
@@ -47,6 +48,7 @@ class Load:
     skip_unchanged: bool = False
     force: bool = False
     looks_back: bool = False
+    target: Literal["live", "shadow"] = "live"
 
 
 def created_shape(spec: LoadSpec) -> TableShape:
@@ -97,6 +99,8 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         scope=strategy.speaks_for,
         guarded=(strategy.deletes or strategy.stays_inside) and not load.force,
         spec_fingerprint=fingerprint(spec),
+        name=spec.table,
+        table_version=spec.number,
         # What a query reads may have changed, though the query has not.
         may_replay=load.skip_unchanged and not load.manifest.query,
         consecutive_since=consecutive_since(spec),
@@ -167,4 +171,12 @@ def preparation(load: Load, shape: TableShape | None, target: TableShape, change
 def blank_step(load: Load) -> Step:
     """The step's identity without its actions, for the ledger to record that it could not be run."""
     shape = TableShape(load.spec.relation, ())
-    return Step(shape, load.partition, load.manifest, (), spec_fingerprint=fingerprint(load.spec))
+    return Step(
+        shape,
+        load.partition,
+        load.manifest,
+        (),
+        spec_fingerprint=fingerprint(load.spec),
+        name=load.spec.table,
+        table_version=load.spec.number,
+    )

@@ -48,7 +48,16 @@ _OPTIONS = {
     "partitions": ("partition_by", "event_time", "start_date", "end_date", "timezone"),
     "source": ("source",),
     "landing": ("landing",),
-    "target": ("table", "conn_id", "columns", "fillfactor", "lock_timeout", "statement_timeout"),
+    "target": (
+        "table",
+        "table_version",
+        "publish",
+        "conn_id",
+        "columns",
+        "fillfactor",
+        "lock_timeout",
+        "statement_timeout",
+    ),
     "key": ("unique_key",),
     "conflict": ("version",),
     "strategy": ("strategy",),
@@ -189,7 +198,18 @@ def _target(spec: TableSpec) -> str:
     if spec.columns:
         made = f"created with {len(spec.columns)} columns when it does not exist"
     waits = f"it waits {_seconds(spec.lock_timeout)} for a lock"
-    return f"{spec.table} over connection {spec.conn_id}; {made}. One transaction per partition; {waits}."
+    said = f"{spec.table} over connection {spec.conn_id}; {made}. One transaction per partition; {waits}."
+    return f"{said} {_versions(spec)}".rstrip()
+
+
+def _versions(spec: TableSpec) -> str:
+    """How readers come to read it; nothing where loads write what they read."""
+    shadow = spec.of_version(spec.table_version, shadow=True).relation
+    built = f"Loads with target shadow build version {spec.table_version} as {shadow}"
+    if spec.publish.mode != "swap":
+        return f"{built}; it is swapped in by hand." if spec.table_version > 1 else ""
+    when = "in a run with the param cutover, " if spec.publish.cutover == "manual" else ""
+    return f"{built}; it is swapped in, {when}once all partitions of the live table are in it and validated."
 
 
 def _audit(spec: TableSpec) -> str:

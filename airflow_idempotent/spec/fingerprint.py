@@ -31,6 +31,7 @@ NOT_MEANING = {
     "retry_delay",
     "max_active_runs",
     "late_data",
+    "publish",
     "backfill",
     "audit",
     "landing",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from airflow_idempotent.checks import Diff, Reconcile
@@ -13,6 +13,7 @@ from airflow_idempotent.core.columns import Column
 from airflow_idempotent.core.data_types import catalogue_spelling
 from airflow_idempotent.core.partition import Grain, Partition
 from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.version import version_name
 from airflow_idempotent.spec.checks import Checks
 from airflow_idempotent.spec.model import Model
 from airflow_idempotent.spec.options import ColumnSpec, Landing, Names, PartitionBy, Reject, named_mode, named_strategy
@@ -26,6 +27,12 @@ class LoadSpec(Model):
     """The words StageMergeOperator and ValidatePartitionOperator take."""
 
     table: str = Field(description="Target table, schema.table; double quotes around odd names.")
+    table_version: int = Field(
+        1,
+        ge=1,
+        description="Which version of the table this is; another one than the live one is built beside it, as "
+        "table__v2, until it is swapped in. Not to be confused with 'version', which orders rows.",
+    )
     conn_id: str = Field("postgres_default", description="Airflow connection of the warehouse.")
     columns: tuple[ColumnSpec, ...] = Field(
         (), description="Columns, to create the table from; optional when it exists."
@@ -70,6 +77,9 @@ class LoadSpec(Model):
         None, gt=0, description="Seconds one statement may run; default: the server's setting."
     )
 
+    _number: int = PrivateAttr(1)
+    _is_shadow: bool = PrivateAttr(False)
+
     @model_validator(mode="before")
     @classmethod
     def _our_words(cls, values: Any) -> Any:
@@ -102,6 +112,11 @@ class LoadSpec(Model):
             for name in sorted({name for name in names if names.count(name) > 1}):
                 yield path, f"column {name!r} is named twice"
         yield from self.strategy.problems(self.unique_key, self.version)
+        if self.table_version > 1 and self.strategy.kind == "cdc":
+            yield (
+                "table_version",
+                "strategy 'cdc' keeps its tombstones under the table's name: build it by hand",
+            )
         yield from self._unknown_columns()
         yield from self._misplaced()
         yield from self._without_key()
@@ -165,8 +180,30 @@ class LoadSpec(Model):
                 yield path, f"column {name!r} is not in 'columns'{meant(name, known)}"
 
     @property
-    def relation(self) -> Relation:
+    def live(self) -> Relation:
+        """The table that readers read."""
         return Relation.parse(self.table)
+
+    @property
+    def relation(self) -> Relation:
+        """The table that is loaded: the live one, or the shadow of this version."""
+        return version_name(self.live, self._number) if self._is_shadow else self.live
+
+    @property
+    def number(self) -> int:
+        """The version of the table that is loaded, as the ledger counts."""
+        return self._number
+
+    @property
+    def is_shadow(self) -> bool:
+        """Whether what is loaded is not what readers read."""
+        return self._is_shadow
+
+    def of_version(self, number: int, *, shadow: bool = False) -> Self:
+        """The same spec, for the live table that is this version, or for a shadow."""
+        found = self.model_copy()
+        found._number, found._is_shadow = number, shadow
+        return found
 
     def policy_for(self, option: str) -> str:
         """What a policy about the time of a row says, its default put in."""

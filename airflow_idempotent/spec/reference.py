@@ -16,6 +16,7 @@ from airflow_idempotent.checks import ALIASES as CHECK_ALIASES
 from airflow_idempotent.checks import CHECKS, Check
 from airflow_idempotent.spec.audit import Audit
 from airflow_idempotent.spec.options import ColumnSpec, Landing, Names, PartitionBy, Reject
+from airflow_idempotent.spec.publish import Publish
 from airflow_idempotent.spec.python_source import Python
 from airflow_idempotent.spec.source import CsvOptions, Files, Query
 from airflow_idempotent.spec.table import Backfill, LateData, TableSpec
@@ -33,6 +34,7 @@ _NESTED: tuple[tuple[str, type[BaseModel]], ...] = (
     ("reject", Reject),
     ("columns[]", ColumnSpec),
     ("partition_by", PartitionBy),
+    ("publish", Publish),
     ("late_data", LateData),
     ("backfill", Backfill),
     ("audit", Audit),

@@ -13,6 +13,7 @@ from airflow_idempotent.core.partition import Grain, Partition
 from airflow_idempotent.spec.audit import Audit
 from airflow_idempotent.spec.durations import Duration
 from airflow_idempotent.spec.load import LoadSpec, Problem
+from airflow_idempotent.spec.publish import Publish, named_publish
 from airflow_idempotent.spec.source import Files, Model, Query, Source
 from airflow_idempotent.spec.transform import NO_PLACE, Transform
 from airflow_idempotent.spec.words import meant
@@ -94,6 +95,9 @@ class TableSpec(LoadSpec):
     retry_delay: float = Field(60, ge=0, description="Seconds before each retry.")
     max_active_runs: int = Field(
         1, ge=1, description="Scheduled runs at once; a native backfill has a limit of its own."
+    )
+    publish: Annotated[Publish, BeforeValidator(named_publish)] = Field(
+        default_factory=Publish, description="How a version of the table becomes what readers read."
     )
     late_data: LateData = Field(
         default_factory=LateData, description="Rows that come after their partition was loaded."

@@ -93,7 +93,8 @@ ORDER BY table_name, partition_key, cause
 
 _SWAPPED_SINCE = """
 SELECT table_version FROM airflow_idempotent.versions
-WHERE table_name = %(table)s AND state = 'SWAPPED' AND since > coalesce(%(began)s::timestamptz,
+WHERE table_name = %(table)s AND state = 'SWAPPED' AND table_version <> %(version)s
+  AND since > coalesce(%(began)s::timestamptz,
     (SELECT recorded_at FROM airflow_idempotent.events WHERE event_id = %(event)s))
 ORDER BY entry_id DESC LIMIT 1
 """
@@ -158,9 +159,10 @@ def open_drift(table: str | None = None) -> Statement:
     return Statement(_OPEN_DRIFT, {"table": table})
 
 
-def swapped_since(table: str, event_id: int, began: Any = None) -> Statement:
-    """The version that has become the live table after an event, or after that instant."""
-    return Statement(_SWAPPED_SINCE, {"table": table, "event": event_id, "began": began})
+def swapped_since(table: str, event_id: int, began: Any = None, version: int = 0) -> Statement:
+    """Another version that has become the live table after an event, or after that instant."""
+    binds = {"table": table, "event": event_id, "began": began, "version": version}
+    return Statement(_SWAPPED_SINCE, binds)
 
 
 def newest_event_id(table: str, version: int) -> Statement:

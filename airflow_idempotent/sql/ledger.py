@@ -180,8 +180,13 @@ STATUS_COLUMNS = (
 )  # fmt: skip
 
 
-def partition_states(table: str | None = None, start: Any = None, end: Any = None) -> Statement:
-    """The state of each partition, with the effects of its newest load; all tables when ``table`` is None."""
+def partition_states(
+    table: str | None = None, start: Any = None, end: Any = None, version: int | None = None
+) -> Statement:
+    """The state of each partition, with the effects of its newest load; all tables when ``table`` is None.
+
+    Of the version that is live, unless one is named.
+    """
     return Statement(
         f"""
 SELECT {", ".join(STATUS_COLUMNS)} FROM airflow_idempotent.partitions
@@ -191,9 +196,12 @@ LEFT JOIN LATERAL (  -- what audits have found and nothing has healed
         = (partitions.table_name, partitions.table_version, partitions.partition_key)
 ) AS found ON true
 WHERE (%(table)s::text IS NULL OR table_name = %(table)s::text)
+  AND partitions.table_version = coalesce(%(version)s::int, (
+    SELECT v.table_version FROM airflow_idempotent.table_versions AS v
+    WHERE v.table_name = partitions.table_name AND v.state = 'SWAPPED'), 1)
   AND (%(start)s::timestamptz IS NULL OR partition_start >= %(start)s::timestamptz)
   AND (%(end)s::timestamptz IS NULL OR partition_start < %(end)s::timestamptz)
 ORDER BY table_name, partition_start
 """,
-        {"table": table, "start": start, "end": end},
+        {"table": table, "start": start, "end": end, "version": version},
     )

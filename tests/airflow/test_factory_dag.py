@@ -15,6 +15,7 @@ from airflow_idempotent import AtomicLandOperator, Files, TableSpec
 from airflow_idempotent.dag_factory.factory import build_dag
 from airflow_idempotent.operators.params import NAMES, run_params
 from airflow_idempotent.spec.loader import load_mapping
+from airflow_idempotent.spec.publish import Publish
 from tests.airflow.conftest import AIRFLOW_2
 from tests.airflow.orders import deliver
 from tests.airflow.running import DAY, asset_events, effects, run, serialized
@@ -99,9 +100,18 @@ def test_options_reach_dag_and_tasks(words: dict[str, Any]) -> None:
 def test_each_param_is_typed_described_and_has_a_default(spec: TableSpec) -> None:
     params = run_params(spec)
 
-    assert tuple(params) == NAMES
+    assert tuple(params) == tuple(name for name in NAMES if name not in ("target", "cutover"))
     assert all(param.schema["title"] and param.schema.get("description_md") for param in params.values())
     assert [param.resolve() for param in params.values()] == [None, None, "all", None, False, False, None]
+
+
+def test_a_table_that_is_swapped_asks_for_the_target_and_ends_with_the_swap(spec: TableSpec) -> None:
+    swapped = spec.model_copy(update={"publish": Publish(mode="swap")})
+    dag = build_dag(swapped)
+
+    assert tuple(run_params(swapped)) == NAMES
+    assert dag.get_task("swap").upstream_task_ids == {"partition.validate"}
+    assert "swap" not in build_dag(spec).task_ids
 
 
 @pytest.mark.parametrize(

@@ -518,3 +518,27 @@ def test_words_of_a_swap_that_make_no_sense_fail_at_once(warehouse: Any, words: 
 
     with pytest.raises(AirflowFailException, match=said):
         SwapTableOperator(task_id="swap", **WAREHOUSE, **words).execute(context())
+
+
+def test_the_version_of_a_spec_waits_until_it_is_complete_and_asked_for(warehouse: Any, inbox: Path) -> None:
+    land(inbox).execute(context())
+    merge(inbox).execute(context())
+    source = {"kind": "files", "path": "/nowhere/{{ partition.key }}/*.csv"}
+    publish = {"mode": "swap", "cutover": "manual"}
+    shadow = {"target": "shadow", "table_version": 2}
+    words = {**LOAD, "table_version": 2, "start_date": "2025-05-01", "source": source, "publish": publish}
+    swaps = SwapTableOperator(task_id="swap", spec=load_mapping(words, name="orders"))
+    asked = context()
+    asked["dag_run"].conf = {"cutover": True}
+
+    with pytest.raises(AirflowSkipException, match="waits for a run with the param cutover"):
+        swaps.execute(context())
+    with pytest.raises(AirflowSkipException, match="it is not built yet"):
+        swaps.execute(asked)
+    merge(inbox, **shadow).execute(context())
+    with pytest.raises(AirflowSkipException, match="partition 2025-05-01 is published"):
+        swaps.execute(asked)
+    check(inbox, **shadow).execute(context())
+
+    assert swaps.execute(asked)["version"] == 2
+    assert swaps.execute(asked)["replayed"]

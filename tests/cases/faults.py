@@ -169,6 +169,7 @@ FAULTS: tuple[tuple[str, str, Fault], ...] = (
     ("land", r"kill -9 after the data file", _kill_before_publishing),
     ("land", rf"({'|'.join(COUNTED)}) copy raises", _copy_raises),
     ("land", r"upload stops", _upload_stops),
+    ("swap", r"(kill|drop|die).*after (the )?commit", _raised("after SAVEPOINT idem_alter", "after COMMIT")),
     ("stage_merge", r"SIGKILL the worker during INSERT", _kill_while_writing),
     ("stage_merge", rf"{KILL}.*before (the )?commit", _killed("after COPY", "before COMMIT")),
     ("stage_merge", rf"{KILL}.*after (the )?commit", _killed("after COPY", "after COMMIT")),

@@ -119,6 +119,16 @@ def commit_is_found(world: World, done: Sequence[Done]) -> None:
     effects(done[1], unchanged=2)
 
 
+def nobody_queued(world: World, done: Sequence[Done]) -> None:
+    waits = world.memory["waits"]
+    assert waits, "nobody read beside the swap"
+    assert max(waits) < 1, f"a reader waited {max(waits):.1f} s"
+
+
+def says_by_whom(world: World, done: Sequence[Done]) -> None:
+    equal((done[1].value["replayed"], done[1].value["run"]), (True, "case/r1/swap_s"))
+
+
 NOTES: dict[str, Note] = {
     "D01": the_others_stay,
     "D02": both_named,
@@ -130,7 +140,9 @@ NOTES: dict[str, Note] = {
     "P07": never_a_guess,
     "P08": interval_timetable,
     "P09": snapped,
+    "S06": says_by_whom,
     "S06m": commit_is_found,
+    "S08": nobody_queued,
     "X02": not_backwards,
     "X07": nothing_left_behind,
     "X10m": orphan_was_waited_for,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tests.cases import concurrency, factory, incremental, landings, loads, operating
+from tests.cases import concurrency, factory, incremental, landings, loads, operating, swapping
 from tests.cases.case import Step
 from tests.cases.faults import fault_of
 from tests.cases.words import lacking_check_words, lacking_load_words, lacking_partition
@@ -93,9 +93,16 @@ OPERATIONS: dict[str, Operation] = {
     "stage_merge": Operation(stage_merge, COMMON | LANDING | TABLE | LOADING | {"session"}, lacking_load_words),
     "validate": Operation(loads.validate, COMMON | TABLE | {"allow_empty", "on_empty", "now"}, lacking_check_words),
     "concurrent": Operation(concurrent, COMMON | {"steps"}, _lacking_in_concurrent),
+    "swap": Operation(
+        swapping.swap,
+        COMMON | {"live", "shadow", "drop_old", "both", "concurrently", "start_at_s"},
+        swapping.lacking_swap,
+    ),
+    "build_shadow": Operation(swapping.build_shadow, {"op", "live", "shadow"}, works=False),
+    "loop_reader": Operation(swapping.loop_reader, {"op", "sql", "sessions"}, works=False),
     "sql": Operation(sql, {"op", "sql", "note"}, works=False),
     "session_a": Operation(concurrency.session_named("session_a"), {"op", "sql", "note"}, works=False),
-    "session_b": Operation(concurrency.session_named("session_b"), {"op", "sql", "note"}, works=False),
+    "session_b": Operation(concurrency.session_named("session_b"), {"op", "sql", "note", "start_at_s"}, works=False),
     "reset_target": Operation(reset_target, {"op"}, works=False),
     "change_source": Operation(landings.change_source, {"op", "file", "to", "note"}, works=False),
     "downstream_list": Operation(landings.downstream_list, {"op", "dest", "note"}, works=False),
@@ -117,10 +124,6 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 LATER = {
-    "swap": "swap: issue 5",
-    "build_shadow": "swap: issue 5",
-    "for_days": "swap: issue 5",
-    "loop_reader": "swap: issue 5",
     "rollback": "swap: issue 5",
 }
 """Operations that come with later issues."""

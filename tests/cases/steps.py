@@ -46,7 +46,7 @@ def _repeat(step: Step, before: Sequence[Step]) -> list[Step]:
 
 def _retry(step: Step, before: Sequence[Step]) -> list[Step]:
     """``retry_same_run``: the last step of an operator, as its next attempt."""
-    last = _last(before, "land", "stage_merge", "validate", "concurrent")
+    last = _last(before, "land", "stage_merge", "validate", "swap", "concurrent")
     later = {"at_s": step["at_s"]} if "at_s" in step else {}
     return [again(last, attempt=int(last.get("attempt", 1)) + 1, **later)]
 
@@ -76,7 +76,13 @@ def _last(before: Sequence[Step], *ops: str) -> Step:
     return next((step for step in reversed(before) if step.get("op") in ops), {"op": "nothing to run again"})
 
 
+def _days(step: Step, before: Sequence[Step]) -> list[Step]:
+    """``for_days``: its steps once for each day."""
+    return [dict(inner) for _ in range(int(step["n"])) for inner in step["steps"]]
+
+
 _WRITTEN_OUT: Mapping[str, Callable[[Step, Sequence[Step]], list[Step]]] = {
+    "for_days": _days,
     "for_every_permutation_of": _permutations,
     "incremental_run": lambda step, before: each_policy(step),
     "repeat": _repeat,

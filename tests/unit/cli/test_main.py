@@ -29,6 +29,7 @@ FINDINGS = {
     "CheckQueryError",
     "ConstraintError",
     "CursorError",
+    "CutoverError",
     "DependentsError",
     "DriftError",
     "EmptySnapshotError",

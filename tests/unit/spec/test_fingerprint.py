@@ -42,6 +42,7 @@ SAME, DIFFERENT, NO_OTHER = "same", "different", "there is no other value"
 # Every option of a spec, another value for it, and whether rows that are there may have become wrong by the change.
 TABLE = [
     ("table", "analytics.lines", DIFFERENT),
+    ("table_version", 2, DIFFERENT),
     ("conn_id", "other", SAME),
     ("columns.0.name", "id", DIFFERENT),
     ("columns.0.data_type", "integer", DIFFERENT),
@@ -69,6 +70,12 @@ TABLE = [
     ("fillfactor", 100, SAME),
     ("lock_timeout", 1, SAME),
     ("statement_timeout", 1, SAME),
+    ("publish.mode", "swap", SAME),
+    ("publish.cutover", "manual", SAME),
+    ("publish.clean_intervals", 3, SAME),
+    ("publish.max_row_change", 0.1, SAME),
+    ("publish.keep_for", "1d", SAME),
+    ("publish.keep_versions", 2, SAME),
     ("description", "One row per order.", SAME),
     ("source.files.kind", NO_OTHER, NO_OTHER),
     ("source.files.path", "/outbox/*.csv", DIFFERENT),

@@ -1,0 +1,55 @@
+"""What the commands about versions of a table take. Standard library only."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+
+def swap_options(parser: ArgumentParser) -> None:
+    """What ``swap`` takes."""
+    parser.add_argument("table", metavar="TABLE", help="The live table, schema.table.")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--shadow", metavar="NAME", help="The table that takes its place, schema.table.")
+    which.add_argument("--version", metavar="N", type=int, help="The version that does. Default: the newest built.")
+    parser.add_argument("--allow-empty", action="store_true", help="Also when the shadow has no rows.")
+    parser.add_argument("--allow-changes", action="store_true", help="Also when its columns or keys differ.")
+    parser.add_argument(
+        "--keep-for", metavar="SPAN", default="7d", help="How long retired versions stay at least. Default: 7d."
+    )
+    parser.add_argument(
+        "--keep-versions", metavar="N", type=int, default=1, help="How many of them stay at least. Default: 1."
+    )
+    _lock_timeout(parser)
+
+
+def _lock_timeout(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--lock-timeout",
+        metavar="SECONDS",
+        type=float,
+        default=300.0,
+        help="How long to try while others use the table, default 300; readers wait 0.1 s of it at most.",
+    )
+
+
+def rollback_options(parser: ArgumentParser) -> None:
+    """What ``rollback`` takes."""
+    parser.add_argument("table", metavar="TABLE", help="The live table, schema.table.")
+    parser.add_argument("--to", metavar="N", type=int, help="The version. Default: the one that was live before.")
+    parser.add_argument("--partition", metavar="KEY", help="Only this partition; then TABLE is the spec file.")
+    parser.add_argument("--to-batch", metavar="BATCH", help="The batch that --partition shall hold again.")
+    parser.add_argument("--root", metavar="DIR", help="Where batches are landed. Default: landing.root of the spec.")
+    _lock_timeout(parser)
+
+
+def versions_options(parser: ArgumentParser) -> None:
+    """What ``versions`` takes."""
+    parser.add_argument("table", metavar="TABLE", nargs="?", help="Only this table, schema.table.")
+
+
+def pin_options(parser: ArgumentParser) -> None:
+    """What ``pin`` takes."""
+    parser.add_argument("table", metavar="TABLE", help="The live table, schema.table.")
+    parser.add_argument("--version", metavar="N", type=int, required=True, help="The version that is kept.")
+    parser.add_argument("--remove", action="store_true", help="Take the pin off.")
+    parser.add_argument("--reason", metavar="TEXT", default="", help="Why; goes to the journal.")

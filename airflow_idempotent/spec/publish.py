@@ -1,0 +1,54 @@
+"""How a version of a table becomes what readers read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from airflow_idempotent.core.version import Cutover, Keeping
+from airflow_idempotent.spec.durations import Duration
+from airflow_idempotent.spec.model import Model
+
+
+class Publish(Model):
+    """Loads write what readers read, or a version beside it that is swapped in as a whole."""
+
+    mode: Literal["direct", "swap"] = Field(
+        "direct", description="swap: the DAG ends with a task that swaps version table_version in when it is ready."
+    )
+    cutover: Literal["auto", "manual"] = Field(
+        "auto", description="Swap as soon as it is ready, or only in a run with the param cutover."
+    )
+    clean_intervals: int = Field(
+        0, ge=0, description="How many of its newest partitions must be there and validated before it is swapped in."
+    )
+    max_row_change: float | None = Field(
+        None, ge=0, description="Share by which its number of rows may differ from the live table's; default: any."
+    )
+    keep_for: Duration = Field(timedelta(days=7), description="How long retired versions stay at least, e.g. 7d.")
+    keep_versions: int = Field(1, ge=0, description="How many retired versions stay at least.")
+
+    @field_validator("keep_for")
+    @classmethod
+    def _not_before(cls, value: timedelta) -> timedelta:
+        if value < timedelta(0):
+            raise ValueError("cannot be negative")
+        return value
+
+    @property
+    def keeping(self) -> Keeping:
+        """What becomes of versions that are no longer live."""
+        return Keeping(self.keep_for, self.keep_versions)
+
+    @property
+    def gates(self) -> Cutover:
+        """What must hold before a version is swapped in."""
+        return Cutover(self.clean_intervals, self.max_row_change)
+
+
+def named_publish(value: Any) -> Any:
+    """A mode by its name alone, as the mapping it stands for."""
+    return value if isinstance(value, Mapping | Publish) else {"mode": value}

@@ -1,0 +1,214 @@
+"""A version built beside the live table: by the same loads, resumable, until it is swapped in."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from airflow_idempotent.core.manifest import Manifest
+from airflow_idempotent.core.step import Receipt
+from airflow_idempotent.core.version import Cutover, RollbackOrder, SwapOrder, Swapped
+from airflow_idempotent.engine.stage_merge import stage_merge
+from airflow_idempotent.engine.states import known_partitions, partition_states
+from airflow_idempotent.engine.swap import rollback, swap
+from airflow_idempotent.engine.validate import validate
+from airflow_idempotent.errors import CutoverError, ShadowError
+from airflow_idempotent.plan.build import Load
+from airflow_idempotent.spec.load import LoadSpec
+from tests.faults import Watched
+from tests.loading import DAY, Warehouse
+from tests.postgres_fixtures import Connect
+
+COLUMNS = [
+    {"name": "id", "data_type": "int"},
+    {"name": "v", "data_type": "text"},
+    {"name": "d", "data_type": "date"},
+]
+ORDERS = LoadSpec(table="orders", unique_key="id", columns=COLUMNS, partition_by={"column": "d"})
+NEXT = ORDERS.model_copy(update={"table_version": 2})
+NEXT_DAY = "2025-05-02"
+
+
+class Crash(BaseException):
+    """The end of a process."""
+
+
+@pytest.fixture
+def warehouse(connect_once: Connect) -> Warehouse:
+    """Two days are loaded into the live table."""
+    found = Warehouse(connect_once)
+    for day in (DAY, NEXT_DAY):
+        load(found, day, "old", spec=ORDERS)
+    return found
+
+
+def batch(warehouse: Warehouse, day: str, value: str, spec: LoadSpec) -> Manifest:
+    revision = 1 + sum(spec.partition(day).compact in name for name, _ in warehouse.batches.content)
+    return warehouse.batches.land(spec, f"id,v,d\n{day[-1]},{value},{day}\n", partition=day, revision=revision)
+
+
+def load(
+    warehouse: Warehouse, day: str, value: str, *, spec: LoadSpec = NEXT, target: Any = "live", connect: Any = None
+) -> Receipt:
+    wanted = Load(spec, spec.partition(day), batch(warehouse, day, value, spec), target=target)
+    return stage_merge(wanted, connect=connect or warehouse.connect, batches=warehouse.batches)
+
+
+def swapped(warehouse: Warehouse, gates: Cutover | None = None) -> Swapped:
+    return swap(SwapOrder(ORDERS.live, version=2, gates=gates), connect=warehouse.connect)
+
+
+def checked(warehouse: Warehouse, day: str) -> None:
+    wanted = Load(NEXT, NEXT.partition(day), batch(warehouse, day, "new", NEXT), target="shadow")
+    validate(wanted, connect=warehouse.connect)
+
+
+def rows(warehouse: Warehouse, table: str = "orders") -> list[tuple[int, str]]:
+    return [(row[0], row[1]) for row in warehouse.sql(f"SELECT id, v FROM {table} ORDER BY 1")]
+
+
+def states(warehouse: Warehouse, version: int | None = None) -> list[tuple[str, str]]:
+    found = partition_states(warehouse.connect, "public.orders", version=version)
+    return [(row["partition_key"], row["state"]) for row in found]
+
+
+def test_a_shadow_is_built_partition_by_partition_and_readers_notice_nothing(warehouse: Warehouse) -> None:
+    before = warehouse.physical("orders")
+
+    receipt = load(warehouse, DAY, "new", target="shadow")
+
+    assert (receipt.table, receipt.effects.inserted) == ("public.orders", 1)
+    assert rows(warehouse, "orders__v2") == [(1, "new")]
+    assert warehouse.physical("orders") == before
+    assert states(warehouse) == [(DAY, "published"), (NEXT_DAY, "published")]
+    assert states(warehouse, 2) == [(DAY, "published")]
+    assert load(warehouse, DAY, "new", target="shadow").effects.touched == 0
+
+
+def test_what_is_checked_is_the_shadow(warehouse: Warehouse) -> None:
+    load(warehouse, DAY, "new", target="shadow")
+    manifest = batch(warehouse, DAY, "new", NEXT)
+
+    validate(Load(NEXT, NEXT.partition(DAY), manifest, target="shadow"), connect=warehouse.connect)
+
+    assert states(warehouse, 2) == [(DAY, "validated")]
+    assert states(warehouse)[0] == (DAY, "published")
+
+
+def test_once_swapped_in_it_is_the_live_table_for_all_that_asks(warehouse: Warehouse) -> None:
+    for day in (DAY, NEXT_DAY):
+        load(warehouse, day, "new", target="shadow")
+    done = swapped(warehouse)
+
+    assert done.version == 2
+    assert load(warehouse, DAY, "newer").effects.updated == 1
+    assert load(warehouse, NEXT_DAY, "newer", target="shadow").effects.updated == 1
+    assert rows(warehouse) == [(1, "newer"), (2, "newer")]
+    assert rows(warehouse, "orders__v1") == [(1, "old"), (2, "old")]
+    bounds = (NEXT.partition(DAY).start, NEXT.partition(NEXT_DAY).end)
+    assert set(known_partitions(warehouse.connect, "public.orders", *bounds)) == {DAY, NEXT_DAY}
+    [(versions,)] = warehouse.sql("SELECT array_agg(table_version ORDER BY event_id) FROM airflow_idempotent.events")
+    assert versions == [1, 1, 2, 2, 2, 2]
+
+
+def test_after_a_rollback_loads_go_to_the_old_version_and_never_into_what_is_kept(warehouse: Warehouse) -> None:
+    load(warehouse, DAY, "new", target="shadow")
+    swapped(warehouse)
+    rollback(RollbackOrder(ORDERS.live), connect=warehouse.connect)
+
+    load(warehouse, DAY, "newest")
+    with pytest.raises(ShadowError, match=r"version 2 is ROLLED_BACK(.|\n)*Raise table_version"):
+        load(warehouse, DAY, "newest", target="shadow")
+
+    assert rows(warehouse) == [(1, "newest"), (2, "old")]
+    assert rows(warehouse, "orders__v2") == [(1, "new")]
+
+
+@pytest.mark.parametrize("moment", range(0, 60, 7))
+def test_a_shadow_whose_load_was_killed_is_gone_on_with(warehouse: Warehouse, moment: int) -> None:
+    left = [moment]
+
+    def watch(event: str) -> None:
+        left[0] -= event.startswith("before ")
+        if left[0] == -1:
+            raise Crash
+
+    with suppress(Crash):
+        load(warehouse, DAY, "new", target="shadow", connect=lambda: Watched(warehouse.connect(), watch))
+    load(warehouse, DAY, "new", target="shadow")
+
+    swapped(warehouse)
+    assert rows(warehouse) == [(1, "new")]
+
+
+def test_a_swap_between_the_look_and_the_lock_of_a_load_is_noticed(warehouse: Warehouse) -> None:
+    load(warehouse, DAY, "new", target="shadow")
+    seen: list[str] = []
+
+    def watch(event: str) -> None:
+        seen.append(event)
+        if event.startswith("after COMMIT") and seen.count("after COMMIT") == 2:
+            swapped(warehouse)
+
+    load(warehouse, NEXT_DAY, "late", connect=lambda: Watched(warehouse.connect(), watch))
+
+    assert (2, "late") in rows(warehouse)
+    [(version,)] = warehouse.sql("SELECT table_version FROM airflow_idempotent.events ORDER BY event_id DESC LIMIT 1")
+    assert version == 2
+    assert warehouse.sql("SELECT to_regclass('orders__v2')") == [(None,)]
+
+
+def test_it_is_not_swapped_in_before_all_that_readers_have_is_in_it_and_validated(warehouse: Warehouse) -> None:
+    gates = Cutover()
+    said = []
+    acts = [
+        lambda: None,
+        lambda: load(warehouse, DAY, "new", target="shadow"),
+        lambda: checked(warehouse, DAY),
+        lambda: load(warehouse, NEXT_DAY, "new", target="shadow"),
+    ]
+    for act in acts:
+        act()
+        with pytest.raises(CutoverError) as refused:
+            swapped(warehouse, gates)
+        assert refused.value.waiting
+        said.append(refused.value.reasons[0])
+    checked(warehouse, NEXT_DAY)
+
+    assert said == [
+        "it is not built yet",
+        f"partition {DAY} is published",
+        f"partition {NEXT_DAY} is missing",
+        f"partition {NEXT_DAY} is published",
+    ]
+    assert swapped(warehouse, gates).version == 2
+
+
+def test_what_was_loaded_into_a_shadow_that_is_gone_does_not_count(warehouse: Warehouse) -> None:
+    for day in (DAY, NEXT_DAY):
+        load(warehouse, day, "new", target="shadow")
+        checked(warehouse, day)
+    warehouse.sql("DROP TABLE orders__v2")
+    load(warehouse, DAY, "new", target="shadow")
+    checked(warehouse, DAY)
+
+    with pytest.raises(CutoverError, match=f"partition {NEXT_DAY} is missing"):
+        swapped(warehouse, Cutover())
+
+
+@pytest.mark.parametrize(("gates", "reason"), [(Cutover(3), "2 of its partitions"), (Cutover(0, 0.4), "1 rows, the")])
+def test_other_gates_are_closed_too(warehouse: Warehouse, gates: Cutover, reason: str) -> None:
+    for day in (DAY, NEXT_DAY):
+        load(warehouse, day, "new", target="shadow")
+        checked(warehouse, day)
+    warehouse.sql("DELETE FROM orders__v2 WHERE id = 1")
+
+    with pytest.raises(CutoverError, match=reason):
+        swapped(warehouse, gates)
+
+
+def test_a_change_stream_has_no_second_version(warehouse: Warehouse) -> None:
+    with pytest.raises(ValueError, match="problems"):
+        LoadSpec(table="t", unique_key="id", version="d", table_version=2, strategy={"kind": "cdc", "op_column": "v"})
