@@ -115,7 +115,8 @@ def main() -> int:
                 report.say(f"  round {number + 1} of {options.rounds}: {last}")
         facts = report.facts(warehouse, load_before, target_rows=(options.rows,), batch_rows=options.rows)
     report.console.print(table(seconds, cpu))
-    document = {"facts": facts, "rounds": options.rounds, "seconds": seconds, "cpu_seconds": cpu}
+    runs = [{"contender": name, "seconds": seconds[name], "cpu_seconds": cpu[name]} for name in seconds]
+    document = {"facts": facts, "rounds": options.rounds, "runs": runs}
     return report.conclude("checks", goals(seconds, cpu), document, full=not options.quick)
 
 
