@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from airflow_idempotent.core.relation import MAX_IDENTIFIER_BYTES, Relation
 from airflow_idempotent.core.step import Timeouts
@@ -98,12 +98,16 @@ class Keeping:
             raise ValueError("keep_for and keep_versions cannot be negative")
 
 
+OnDependents = Literal["refuse", "carry"]
+
+
 @dataclass(frozen=True, slots=True)
 class SwapOrder:
     """A request: make a shadow the live table. Which one: by its name, by its number, or else the newest one built.
 
     ``allow_empty`` lets a shadow without rows take the place of a table that has some,
-    ``allow_changes`` one whose columns or keys differ.
+    ``allow_changes`` one whose columns or keys differ. ``on_dependents`` says what becomes of views and foreign keys
+    of other tables that refer to the live table: nothing is swapped, or they refer to the new one.
     """
 
     live: Relation
@@ -111,6 +115,7 @@ class SwapOrder:
     version: int | None = None
     allow_empty: bool = False
     allow_changes: bool = False
+    on_dependents: OnDependents = "refuse"
     timeouts: Timeouts = field(default_factory=Timeouts)
 
     @property
@@ -124,6 +129,7 @@ class RollbackOrder:
 
     live: Relation
     to: int | None = None
+    on_dependents: OnDependents = "refuse"
     timeouts: Timeouts = field(default_factory=Timeouts)
 
     @property
