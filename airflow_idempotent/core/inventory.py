@@ -56,13 +56,32 @@ class Item:
     def __str__(self) -> str:
         return f"{self.kind} {self.name}".strip()
 
+    @property
+    def column(self) -> str:
+        """The one column that it is about; empty when it is about more."""
+        place = _COLUMN.get(self.kind)
+        about_columns = self.kind is not Kind.COMMENT or self.facts[0] == "COLUMN"
+        return self.facts[place] if place is not None and about_columns else ""
+
+
+_COLUMN = {
+    Kind.GRANT: 1,
+    Kind.COMMENT: 1,
+    Kind.COLUMN_OPTION: 1,
+    Kind.DEFAULT: 0,
+    Kind.SEQUENCE: 0,
+    Kind.IDENTITY: 0,
+}
+"""Where among its facts a thing has the name of its column."""
+
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """A table, by name and oid, and all that belongs to it or hangs on it, in order."""
+    """A table, by name and oid, its columns, and all that belongs to it or hangs on it, in order."""
 
     relation: Relation
     oid: int
+    columns: tuple[str, ...] = ()
     items: tuple[Item, ...] = ()
 
     def of(self, *kinds: Kind) -> tuple[Item, ...]:

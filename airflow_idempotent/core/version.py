@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from airflow_idempotent.core.relation import MAX_IDENTIFIER_BYTES, Relation
 from airflow_idempotent.core.step import Timeouts
@@ -98,6 +98,9 @@ class Keeping:
             raise ValueError("keep_for and keep_versions cannot be negative")
 
 
+OnDependents = Literal["refuse", "carry"]
+
+
 @dataclass(frozen=True, slots=True)
 class Cutover:
     """What must hold before a version that loads have built is swapped in.
@@ -116,6 +119,8 @@ class SwapOrder:
 
     ``allow_empty`` lets a shadow without rows take the place of a table that has some,
     ``allow_changes`` one whose columns or keys differ. ``gates`` are for versions that loads have built.
+    ``on_dependents`` says what becomes of views and foreign keys of other tables that refer to the live table:
+    nothing is swapped, or they refer to the new one.
     """
 
     live: Relation
@@ -124,6 +129,7 @@ class SwapOrder:
     allow_empty: bool = False
     allow_changes: bool = False
     gates: Cutover | None = None
+    on_dependents: OnDependents = "refuse"
     timeouts: Timeouts = field(default_factory=Timeouts)
 
     @property
@@ -137,6 +143,7 @@ class RollbackOrder:
 
     live: Relation
     to: int | None = None
+    on_dependents: OnDependents = "refuse"
     timeouts: Timeouts = field(default_factory=Timeouts)
 
     @property

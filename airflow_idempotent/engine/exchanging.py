@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,19 +12,23 @@ from airflow_idempotent.core.renames import Exchange, Named
 from airflow_idempotent.core.step import Timeouts
 from airflow_idempotent.core.version import Version, VersionState, version_name
 from airflow_idempotent.engine.altering import BACK_TO_SAVEPOINT, SAVEPOINT, InTheWay, Patience
+from airflow_idempotent.engine.inventory import inventory
 from airflow_idempotent.engine.journal import Journal
 from airflow_idempotent.engine.ledger import Ledger
-from airflow_idempotent.engine.refusals import LOCK_NOT_AVAILABLE, reason, sqlstate
+from airflow_idempotent.engine.refusals import LOCK_NOT_AVAILABLE, is_driver_error, reason, sqlstate
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.standing import facts_of
 from airflow_idempotent.errors import DependentsError, ShadowError
+from airflow_idempotent.plan.carrying import Carrying, carrying
 from airflow_idempotent.plan.swap import exchange
 from airflow_idempotent.sql import swap as sql
-from airflow_idempotent.sql.losses import losses
 from airflow_idempotent.sql.statement import Statement, setting
 
+log = logging.getLogger(__name__)
 SWAP = "swap"
 FIRST_PAUSE = 0.2
+_WOULD_NOT_HELP = ("0A", "22", "23", "2B", "42")
+"""Classes of SQLSTATE that the same statement gives again on the same table."""
 
 
 @dataclass
@@ -46,10 +51,13 @@ def exchange_names(
     session: Session,
     journal: Journal,
     held: Held,
-) -> tuple[Version, Version]:
+    dependents: bool,
+    as_built: bool,
+) -> tuple[Version, Version, Carrying]:
     """Make ``coming`` the live table, and keep what was live under the name of its version; both as written down.
 
-    All that can be done before is done before readers have to wait: they do so for the renames and the commit.
+    The third is what was carried over, with what is left to do once all this is committed. All that can be done before
+    is done before readers have to wait: they do so for the renames, for what names the live table, and for the commit.
 
     Raises:
         ShadowError: the name for the table that is live now is taken by something else.
@@ -57,7 +65,9 @@ def exchange_names(
         LockTimeoutError: somebody read the table all the time; nothing was changed.
     """
     _keep_others_out((live.relation, coming.relation), session)
-    _refuse_losses(live, coming, session)
+    carried = _carried(live, coming, session, dependents=dependents, as_built=as_built)
+    for statement in carried.before:
+        give(statement, live, coming, session)
     changes = _changes(live, coming, session)
     retired = version_name(live.relation, live.number)
     left = journal.record(live, leaves_as, relation=retired, names=changes.names)
@@ -66,9 +76,14 @@ def exchange_names(
     )
     locks = sql.lock_exclusively((coming.relation, live.relation))
     patience = Patience(live.table, SWAP, timeouts, pause=FIRST_PAUSE)
-    once = _in_one_moment(locks, sql.rename_all(changes.renames), session, held)
-    patience.spent_on(once, Ledger(session).holders_now)
-    return left, come
+
+    def change() -> None:
+        session.execute(sql.rename_all(changes.renames))
+        for statement in carried.moment:
+            give(statement, live, coming, session)
+
+    patience.spent_on(_in_one_moment(locks, change, session, held), Ledger(session).holders_now)
+    return left, come, carried
 
 
 def _keep_others_out(relations: Sequence[Relation], session: Session) -> None:
@@ -81,10 +96,34 @@ def _keep_others_out(relations: Sequence[Relation], session: Session) -> None:
             session.execute(statement)
 
 
-def _refuse_losses(live: Version, coming: Version, session: Session) -> None:
-    if lost := session.query(losses(live.oid, coming.oid)):
-        lines = tuple(str(line) for (line,) in lost)
-        raise DependentsError(table=live.table, shadow=str(coming.relation), losses=lines)
+def _carried(live: Version, coming: Version, session: Session, *, dependents: bool, as_built: bool) -> Carrying:
+    """What the live table has and the coming one must get.
+
+    Raises:
+        DependentsError: something cannot be carried over.
+    """
+    ours, theirs = (inventory(item.relation, item.oid, session) for item in (live, coming))
+    carried = carrying(ours, theirs, dependents=dependents, as_built=as_built)
+    if carried.refused:
+        raise DependentsError(table=live.table, shadow=str(coming.relation), losses=carried.refused)
+    for note in carried.notes:
+        log.info("swap table=%s %s", live.table, note)
+    return carried
+
+
+def give(statement: Statement, live: Version, coming: Version, session: Session) -> None:
+    """Carry one thing over.
+
+    Raises:
+        DependentsError: the database refuses it, and would do so again.
+    """
+    try:
+        session.execute(statement)
+    except Exception as error:
+        if not is_driver_error(error) or not sqlstate(error).startswith(_WOULD_NOT_HELP):
+            raise
+        what = f"{reason(error)}: {statement}"
+        raise DependentsError(table=live.table, shadow=str(coming.relation), losses=(what,)) from error
 
 
 def _changes(live: Version, coming: Version, session: Session) -> Exchange:
@@ -102,7 +141,9 @@ def _changes(live: Version, coming: Version, session: Session) -> Exchange:
     )
 
 
-def _in_one_moment(locks: Sequence[Statement], renames: Statement, session: Session, held: Held) -> Callable[[], None]:
+def _in_one_moment(
+    locks: Sequence[Statement], change: Callable[[], None], session: Session, held: Held
+) -> Callable[[], None]:
     """Lock and rename, or give up at once so that nobody queues behind us."""
 
     def once() -> None:
@@ -113,7 +154,7 @@ def _in_one_moment(locks: Sequence[Statement], renames: Statement, session: Sess
                 for lock in locks:
                     held.since = time.monotonic()
                     session.execute(lock)
-                session.execute(renames)
+                change()
         except Exception as error:
             if sqlstate(error) != LOCK_NOT_AVAILABLE:
                 raise

@@ -15,4 +15,5 @@ def inventory(relation: Relation, oid: int, session: Session) -> Inventory:
     rows = [row for statement in (own(oid), hanging_on(oid)) for row in session.query(statement)]
     session.query(setting("search_path", before))
     items = (Item(Kind(kind), name, definition or "", tuple(facts)) for kind, name, definition, facts in rows)
-    return Inventory(relation, oid, tuple(sorted(items)))
+    shape = session.shape(relation)
+    return Inventory(relation, oid, shape.names if shape else (), tuple(sorted(items)))

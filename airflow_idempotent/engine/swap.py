@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from airflow_idempotent.core.step import Attempt
@@ -23,9 +23,11 @@ from airflow_idempotent.engine.exchanging import SWAP, Held, exchange_names
 from airflow_idempotent.engine.fitness import refuse_unfit
 from airflow_idempotent.engine.journal import Journal
 from airflow_idempotent.engine.ledger import Ledger
+from airflow_idempotent.engine.refusals import is_driver_error, reason
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.standing import Standing, facts_of, standing
 from airflow_idempotent.errors import CutoverError, RollbackError, ShadowError, SwapSupersededError
+from airflow_idempotent.plan.carrying import Carrying
 
 log = logging.getLogger(__name__)
 Choice = Callable[[Standing, Session, Journal], Version | Swapped]
@@ -85,10 +87,19 @@ def _exchanged(
             coming = choose(now, session, journal)
             if isinstance(coming, Swapped):
                 return coming
-            left, come = exchange_names(
-                now.live, coming, leaves_as, timeouts=order.timeouts, session=session, journal=journal, held=held
+            left, come, carried = exchange_names(
+                now.live,
+                coming,
+                leaves_as,
+                timeouts=order.timeouts,
+                session=session,
+                journal=journal,
+                held=held,
+                dependents=order.on_dependents == "carry",
+                as_built=isinstance(order, RollbackOrder) or order.allow_changes,
             )
-        return replace(_proof(come, left), held_ms=held.milliseconds)
+        done = replace(_proof(come, left), held_ms=held.milliseconds)
+        return replace(done, notes=tuple(_finish(carried, session)))
 
     done = attempt_at(
         work, table=order.table, partition=SWAP, connect=connect, timeouts=order.timeouts, attempt=attempt
@@ -98,6 +109,22 @@ def _exchanged(
         *(done.table, done.version, done.retired, done.replayed, done.held_ms),
     )
     return done
+
+
+def _finish(carried: Carrying, session: Session) -> Iterator[str]:
+    """Do what readers need not wait for; what the database refuses is said, since the swap is committed."""
+    if carried.kept:
+        log.info("swap carried over: %s", "; ".join(carried.kept))
+    for statement in carried.after:
+        try:
+            with session.transaction():
+                session.execute(statement)
+        except Exception as error:
+            if not is_driver_error(error):
+                raise
+            note = f"not done, try it again by hand: {statement}: {reason(error)}"
+            log.warning("swap %s", note)
+            yield note
 
 
 def _proof(live: Version, left: Version | None, *, replayed: bool = False) -> Swapped:

@@ -9,7 +9,7 @@ from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperat
 
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Timeouts
-from airflow_idempotent.core.version import Keeping, RollbackOrder, SwapOrder, Swapped
+from airflow_idempotent.core.version import Keeping, OnDependents, RollbackOrder, SwapOrder, Swapped
 from airflow_idempotent.engine.retiring import clean_up
 from airflow_idempotent.engine.swap import rollback, swap
 from airflow_idempotent.errors import ArgumentsError, CutoverError, SwapSupersededError
@@ -28,19 +28,28 @@ class VersionOperator(TellsLineage, BaseOperator):
     :param table: The live table, ``schema.table``.
     :param conn_id: Airflow connection of the PostgreSQL that holds the table.
     :param lock_timeout: Seconds to try while others use the table, default 300; readers wait 0.1 s of it at most.
+    :param on_dependents: ``refuse`` (default) when views or foreign keys of other tables refer to the live table, or
+        ``carry``: they refer to the new one, from the same moment on.
     """
 
-    template_fields: Sequence[str] = ("table", "conn_id", "lock_timeout")
+    template_fields: Sequence[str] = ("table", "conn_id", "lock_timeout", "on_dependents")
     swapped: Swapped | None = None
     ui_color = "#eee0db"
 
     def __init__(
-        self, *, table: str, conn_id: str = "postgres_default", lock_timeout: float = 300, **kwargs: Any
+        self,
+        *,
+        table: str,
+        conn_id: str = "postgres_default",
+        lock_timeout: float = 300,
+        on_dependents: OnDependents = "refuse",
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.table = table
         self.conn_id = conn_id
         self.lock_timeout = lock_timeout
+        self.on_dependents = on_dependents
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Do it; what is live now, and where the table that was live is kept."""
@@ -67,6 +76,17 @@ class VersionOperator(TellsLineage, BaseOperator):
         """Cancel the query of a task that is killed; the old table stays live."""
         if (opened := getattr(self, "connections", None)) is not None:
             opened.cancel()
+
+    @property
+    def dependents(self) -> OnDependents:
+        """What becomes of views and foreign keys of other tables.
+
+        Raises:
+            ValueError: it is another word.
+        """
+        if self.on_dependents not in ("refuse", "carry"):
+            raise ValueError(f"on_dependents is {self.on_dependents!r}: write 'refuse' or 'carry'")
+        return self.on_dependents
 
     @property
     def timeouts(self) -> Timeouts:
@@ -128,6 +148,7 @@ class SwapTableOperator(VersionOperator):
             version=None if self.version in (None, *LOST) else int(str(self.version)),
             allow_empty=self.allow_empty,
             allow_changes=self.allow_changes,
+            on_dependents=self.dependents,
             timeouts=self.timeouts,
         )
         return self._swapped(order, Keeping(duration(self.keep_for), int(self.keep_versions)), self.conn_id, context)
@@ -137,7 +158,14 @@ class SwapTableOperator(VersionOperator):
         if spec.publish.cutover == "manual" and not self._is_asked_for(spec, context):
             raise AirflowSkipException(f"{spec.table}: waits for a run with the param cutover")
         gates, timeouts = spec.publish.gates, Timeouts(spec.lock_timeout, spec.statement_timeout)
-        order = SwapOrder(spec.live, version=spec.table_version, allow_changes=True, gates=gates, timeouts=timeouts)
+        order = SwapOrder(
+            spec.live,
+            version=spec.table_version,
+            allow_changes=True,
+            gates=gates,
+            on_dependents=spec.publish.on_dependents,
+            timeouts=timeouts,
+        )
         try:
             return self._swapped(order, spec.publish.keeping, spec.conn_id, context)
         except SwapSupersededError as error:
@@ -175,7 +203,7 @@ class RollbackOperator(VersionOperator):
     def act(self, context: Context) -> dict[str, Any]:
         """Swap back."""
         to = None if self.to in (None, *LOST) else int(str(self.to))
-        order = RollbackOrder(Relation.parse(self.table), to, self.timeouts)
+        order = RollbackOrder(Relation.parse(self.table), to, self.dependents, self.timeouts)
         connect = self.connections.warehouse(self.conn_id)
         self.swapped = rollback(order, connect=connect, attempt=attempt_of(context, "manual"))
         return self.swapped.as_pointer()

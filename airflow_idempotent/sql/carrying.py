@@ -91,7 +91,7 @@ def _under_its_name(item: Item, live: Relation, instead_of: Item | None) -> Iter
             schema, name, definition, options, *_ = item.facts
             with_options = f"WITH ({options}) AS" if options else "AS"
             view = table(Relation(schema, name))
-            yield phrase("CREATE OR REPLACE VIEW", view, with_options, definition.rstrip("; "))
+            yield phrase("CREATE OR REPLACE VIEW", view, with_options, definition.strip("; "))
         case Kind.REPLICA_IDENTITY:
             how, index = item.facts
             named: Pieces = ["USING INDEX", quoted(index)] if how == "i" else [_IDENTITIES[how]]

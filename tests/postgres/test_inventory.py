@@ -104,7 +104,7 @@ def build_shadow(warehouse: Warehouse, more: str = "") -> None:
 def swapped(warehouse: Warehouse) -> Carrying:
     """Exchange the names as a swap does, and carry everything over."""
     session = session_of(warehouse)
-    carried = carrying(taken(LIVE, session, warehouse), taken(SHADOW, session, warehouse))
+    carried = carrying(taken(LIVE, session, warehouse), taken(SHADOW, session, warehouse), dependents=True)
     assert carried.refused == ()
     with session.transaction():
         for statement in carried.before:
@@ -192,7 +192,7 @@ def test_what_the_new_table_has_already_is_left_alone(everything: Warehouse) -> 
     session = session_of(everything)
     again = taken(LIVE, session, everything)
 
-    carried = carrying(again, again)
+    carried = carrying(again, again, dependents=True)
 
     assert carried.before == carried.after == carried.refused == carried.notes == ()
     assert set(carried.kept) == {"identity id", "sequence number"}, "their numbers go on, whatever else is equal"
@@ -206,7 +206,7 @@ def test_what_cannot_follow_is_refused_with_what_to_do(everything: Warehouse) ->
     build_shadow(everything)
     session = session_of(everything)
 
-    refused = carrying(*(taken(item, session, everything) for item in (LIVE, SHADOW))).refused
+    refused = carrying(*(taken(item, session, everything) for item in (LIVE, SHADOW)), dependents=True).refused
 
     assert sorted(line.partition(":")[0] for line in refused) == [
         "column one of public.kept is of its row type",

@@ -14,7 +14,7 @@ QUOTED = '"odd""; DROP TABLE x; --%s"'
 
 
 def inventories(*items: Item, shadow: tuple[Item, ...] = ()) -> tuple[Inventory, Inventory]:
-    return Inventory(LIVE, 1, items), Inventory(SHADOW, 2, shadow)
+    return Inventory(LIVE, 1, (ODD,), items), Inventory(SHADOW, 2, (ODD,), shadow)
 
 
 def test_a_difference_is_what_is_missing_what_is_otherwise_and_what_is_besides() -> None:
@@ -70,7 +70,7 @@ def test_names_are_quoted_and_values_are_literals(item: Item, sql: str) -> None:
 def test_a_foreign_key_to_the_table_is_checked_when_nobody_waits_any_more() -> None:
     facts = ("shop", "lines", "fk", "FOREIGN KEY (a) REFERENCES shop.orders(id)", "true", "r")
 
-    carried = carrying(*inventories(Item(Kind.REFERENCE, "fk of lines", "", facts)))
+    carried = carrying(*inventories(Item(Kind.REFERENCE, "fk of lines", "", facts)), dependents=True)
 
     assert [statement.sql for statement in carried.moment] == [
         'ALTER TABLE "shop"."lines" DROP CONSTRAINT "fk"',
@@ -104,3 +104,31 @@ def test_what_cannot_be_given_is_refused_and_nothing_is_said_of_views_on_views()
         "CREATE MATERIALIZED VIEW shop.totals AS SELECT 1",
     )
     assert carried.before == carried.moment == carried.kept == ()
+
+
+def test_things_of_others_are_refused_unless_they_may_be_changed() -> None:
+    view = Item(Kind.VIEW, "shop.seen", "", ("shop", "seen", " SELECT 1;", "security_barrier=true"))
+
+    assert carrying(*inventories(view)).refused == (
+        "view shop.seen reads it: on_dependents: carry lets it follow to the new table",
+    )
+    [statement] = carrying(*inventories(view), dependents=True).moment
+    assert statement.sql == 'CREATE OR REPLACE VIEW "shop"."seen" WITH (security_barrier=true) AS SELECT 1'
+
+
+def test_a_version_that_is_meant_to_differ_stays_as_it_was_built() -> None:
+    items = (
+        Item(Kind.INDEX, "i", "true", ("", "USING btree (a)")),
+        Item(Kind.GRANT, "SELECT (gone)", "", ("SELECT", "gone", "", "false")),
+        Item(Kind.COMMENT, "on index i", "x", ("INDEX", "i", "x")),
+        Item(Kind.OWNER, "", "me", ("me",)),
+    )
+
+    carried = carrying(*inventories(*items), as_built=True)
+
+    assert carried.kept == ("owner",)
+    assert carried.notes == (
+        "comment on index i: the new table has none",
+        "grant SELECT (gone): the new table has none",
+        "index i: the new table has none",
+    )
