@@ -48,9 +48,24 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
 }
 """Other names of options, by check."""
 
+_ONLY_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "number_of_rows": ("threshold",),
+    "not_null_proportion": ("at_least", "threshold"),
+    "recency": ("datepart",),
+    "range": ("inclusive",),
+    "accepted_range": ("inclusive",),
+}
+"""Options that are turned into others."""
 _STATISTICS = {"min": "min", "max": "max", "sum": "sum", "avg": "avg", "distinct_check": "distinct"}
 _EXCEEDED = {"equal_to": "!=", "leq_to": ">", "less_than": ">=", "geq_to": "<", "greater_than": "<="}
 """When the number of violations is not what Airflow's word asks for."""
+
+
+def other_words(name: str) -> tuple[str, ...]:
+    """The options that a check takes under other names than ours."""
+    kind = ALIASES.get(name, name)
+    compared = tuple(_EXCEEDED) if kind in ("not_null", "unique") else ()
+    return (*_OPTIONS.get(kind, {}), *_ONLY_ALIASES.get(name, ()), *compared)
 
 
 def in_our_words(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

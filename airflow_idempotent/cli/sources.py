@@ -6,6 +6,7 @@ import os
 import pathlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from airflow_idempotent.core.partition import Partition
@@ -58,19 +59,28 @@ def rendered(text: str, names: Mapping[str, Any], *, option: str) -> str:
     """
     if "{{" not in text and "{%" not in text:
         return text
-    from jinja2 import StrictUndefined, TemplateError, meta
-    from jinja2.sandbox import SandboxedEnvironment
+    from jinja2 import TemplateError
 
-    environment = SandboxedEnvironment(undefined=StrictUndefined)
     try:
-        if missing := sorted(meta.find_undeclared_variables(environment.parse(text)) - names.keys()):
+        template, used = _compiled(text)
+        if missing := sorted(used - names.keys()):
             hint = "Write {{ partition.key }}, {{ partition.start }} or {{ params.… }}, or load it by Airflow."
             needs = ", ".join(map(repr, missing))
             raise UsageError(command="run", reason=f"{option} needs {needs}, which only Airflow knows", hint=hint)
-        return environment.from_string(text).render(names)
+        return str(template.render(names))
     except TemplateError as error:
         hint = "Pass it as --param NAME=VALUE." if "params" in text else "Correct the template in the spec."
         raise UsageError(command="run", reason=f"{option} {text!r}: {error}", hint=hint) from None
+
+
+@lru_cache(maxsize=64)
+def _compiled(text: str) -> tuple[Any, frozenset[str]]:
+    """A template, and the names that it uses; all partitions of a run share it."""
+    from jinja2 import StrictUndefined, meta
+    from jinja2.sandbox import SandboxedEnvironment
+
+    environment = SandboxedEnvironment(undefined=StrictUndefined)
+    return environment.from_string(text), frozenset(meta.find_undeclared_variables(environment.parse(text)))
 
 
 def landing_root(spec: TableSpec, given: str | None) -> Any:

@@ -19,6 +19,7 @@ from airflow_idempotent.sql.checks import (
     SAMPLES,
     Place,
     counted_keys,
+    distinct_keys,
     filtered,
     question,
     read_shared,
@@ -34,7 +35,7 @@ LONGEST_VALUE = 200
 
 
 def evaluate(session: Session, checks: Sequence[Check], place: Place, facts: Facts) -> tuple[CheckResult, ...]:
-    """Every check's verdict on the rows: two shared scans at most, then the queries of those that have their own.
+    """Every check's verdict on the rows: two shared scans while keys are unique, then queries of their own.
 
     Nothing can be written by any of them. Over no rows only their number can be judged. A check that fails has its
     rows looked up, too.
@@ -89,16 +90,21 @@ def _blaming(checks: Sequence[Check], facts: Facts) -> Iterator[None]:
 
 
 def _repeated(session: Session, checks: Sequence[Check], place: Place, seen: Sequence[Seen]) -> dict[int, Seen]:
-    """What the scan of the keys saw, for each check that had to count."""
-    counted = counted_keys(checks, place)
-    scan = repeated_keys(checks, place) if any(item.rows for item in seen) else None
-    if scan is None:
-        return {}
-    [numbers] = session.query(scan)
-    rows = {id(check): item for check, item in zip(checks, seen, strict=True)}
+    """How many keys repeat, and how many of those hold NULL, for each check of a key that is not proven."""
+    keys = counted_keys(checks, place) if any(item.rows for item in seen) else []
+    counts = {id(check): (0, 0) for check in keys}
+    if scan := distinct_keys(keys, place):
+        [numbers] = session.query(scan)
+        pairs = zip(keys, numbers[::2], numbers[1::2], strict=True)
+        keys = [check for check, rows, distinct in pairs if rows != distinct]
+    if scan := repeated_keys(keys, place):
+        [numbers] = session.query(scan)
+        triples = zip(keys, numbers[::2], numbers[1::2], strict=True)
+        counts |= {id(check): (repeated, with_null) for check, repeated, with_null in triples}
     return {
-        id(check): replace(rows[id(check)], values=tuple(numbers[2 * place : 2 * place + 2]))
-        for place, check in enumerate(counted)
+        id(check): replace(item, values=counts[id(check)])
+        for check, item in zip(checks, seen, strict=True)
+        if id(check) in counts
     }
 
 

@@ -17,6 +17,8 @@ from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.spec.table import TableSpec
 
+LOOKBACK = "lookback: late data, rewritten only if its source changed"
+
 
 class Reprocess(StrEnum):
     """Which partitions of a range are worked on, by what the ledger says of them."""
@@ -118,8 +120,7 @@ class Plan:
             "reason": item.reason,
             "skip_unchanged": self.skip_unchanged or item.looks_back,
             **({"looks_back": True} if item.looks_back else {}),
-            **({"low": item.low.isoformat()} if item.low else {}),
-            **({"known_until": item.known_until.isoformat()} if item.known_until else {}),
+            **{name: at.isoformat() for name in ("low", "known_until") if (at := getattr(item, name))},
         }
 
 
@@ -131,8 +132,7 @@ def resolve(spec: TableSpec, run: Run, known: Mapping[str, Known] | None = None)
         RangeError: from_date and to_date are not a range.
         OutOfRangeError: partitions outside ``[start_date, end_date)`` of the table were asked for.
     """
-    meaning = fingerprint(spec)
-    wanted = tuple(asked(spec, run))
+    meaning, wanted = fingerprint(spec), tuple(asked(spec, run))
     if outside := tuple(item.partition.key for item in wanted if not spec.holds(item.partition)):
         end = spec.end.isoformat() if spec.end else ""
         raise OutOfRangeError(table=spec.table, partitions=outside, start_date=spec.begin.isoformat(), end_date=end)
@@ -217,8 +217,7 @@ def _parsed(spec: LoadSpec, key: str) -> Partition:
 def _lookback(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> Iterator[Planned]:
     """Earlier partitions that a scheduled run reads again, oldest first; an incremental query reaches back instead."""
     if run.run_type == "scheduled" and asked and not is_incremental(spec):
-        reason = "lookback: late data, rewritten only if its source changed"
-        yield from (Planned(item, reason, looks_back=True) for item in looked_back_at(spec, asked[0].partition))
+        yield from (Planned(item, LOOKBACK, looks_back=True) for item in looked_back_at(spec, asked[0].partition))
 
 
 def _incremental(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> tuple[Planned, ...]:
@@ -229,7 +228,7 @@ def _incremental(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> tuple
     low = read_from(spec, first.partition, mark)
     known = f"watermark {mark.isoformat()}" if mark else "no watermark yet"
     reason = f"{first.reason}; {known}, read from {low.isoformat()} on"
-    return (replace(first, reason=reason, low=low, known_until=mark), *asked[1:])
+    return replace(first, reason=reason, low=low, known_until=mark), *asked[1:]
 
 
 def _chosen(

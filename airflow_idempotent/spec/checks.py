@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationEr
 from pydantic_core import PydanticCustomError
 
 from airflow_idempotent.checks import ALIASES, CHECKS, Check
-from airflow_idempotent.checks.aliases import column_checks, in_our_words
+from airflow_idempotent.checks.aliases import column_checks, in_our_words, other_words
 from airflow_idempotent.spec.repeatable import normal_text, unrepeatable
 from airflow_idempotent.spec.words import meant, said
 
@@ -97,19 +97,20 @@ def _plain(value: Any) -> Any:
 
 
 def _schema() -> dict[str, Any]:
-    options = {
+    options: dict[str, Any] = {
         name: {
             "anyOf": [
                 {
                     "type": "object",
                     "additionalProperties": False,
-                    "properties": {item.name: {} for item in fields(check)},
+                    "properties": {word: {} for word in (*(item.name for item in fields(check)), *other_words(name))},
                 },
                 {"type": ["string", "array", "integer", "null"]},
             ]
         }
         for name, check in [*CHECKS.items(), *((alias, CHECKS[kind]) for alias, kind in ALIASES.items())]
     }
+    options[COLUMN_MAPPING] = {"type": "object", "additionalProperties": {"type": "object"}}
     entry = {
         "type": "object",
         "minProperties": 1,

@@ -12,6 +12,7 @@ from airflow_idempotent.checks import Check, Unique
 from airflow_idempotent.checks.check import IsNaN, Question, Rows, any_null, count_where
 from airflow_idempotent.checks.condition import condition
 from airflow_idempotent.checks.facts import Facts, Seen
+from airflow_idempotent.checks.hashing import HASHED, row_hash
 from airflow_idempotent.core.actions import RunChecks
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.partition import Partition
@@ -48,6 +49,11 @@ class Place:
             return exp.EQ(this=name.copy(), expression=exp.Literal.string("NaN"))
         return exp.false()
 
+    def has_hash(self, name: str) -> bool:
+        """Whether values of the column that are equal have one hash."""
+        found = self.shape[name] if self.shape and name in self.shape else None
+        return found is not None and found.deterministic and found.base_type in HASHED
+
     def proof(self, check: Unique) -> str:
         """Why no two rows can share the columns; empty when they may."""
         return next((reason for key, reason in self.proven if key <= {*check.columns}), "")
@@ -56,8 +62,9 @@ class Place:
 def run_checks(action: RunChecks, target: TableShape) -> tuple[Statement, ...]:
     """The scans that the checks before the gate share; what facts give is not bound yet."""
     place = Place(table(action.rows), proven=_proven(action), shape=target)
-    scans = (shared_scan(action.answerable, place), repeated_keys(action.answerable, place))
-    return tuple(scan for scan in scans if scan)
+    keys = counted_keys(action.answerable, place)
+    of_keys = distinct_keys(keys, place) or repeated_keys(keys, place)
+    return (shared_scan(action.answerable, place), *([of_keys] if of_keys else []))
 
 
 def staged_place(action: RunChecks, target: TableShape, partition: Partition) -> Place:
@@ -107,9 +114,25 @@ def counted_keys(checks: Sequence[Check], place: Place) -> list[Unique]:
     return [check for check in checks if isinstance(check, Unique) and not place.proof(check)]
 
 
-def repeated_keys(checks: Sequence[Check], place: Place) -> Statement | None:
+def distinct_keys(keys: Sequence[Unique], place: Place) -> Statement | None:
+    """One scan, one row: for each check of a key the rows, and their different hashes. Equal numbers prove the key.
+
+    Sorting hashes costs half of what grouping keys does. None where a type has no hash that is equal for equal values.
+    """
+    if not keys or not all(place.has_hash(name) for check in keys for name in check.distinct):
+        return None
+    selected: list[exp.Expr] = []
+    for check in keys:
+        hashed = exp.Distinct(expressions=[row_hash([column(name) for name in check.distinct])])
+        for counted in (exp.Count(this=exp.Star()), exp.Count(this=hashed)):
+            meant = exp.not_(exp.Paren(this=any_null(check.distinct)))
+            looked_at = exp.Filter(this=counted, expression=exp.Where(this=meant)) if check.nulls_distinct else counted
+            selected.append(_narrowed(looked_at, check.where))
+    return asked(exp.select(*selected).from_(place.rows.copy()), place.binds)
+
+
+def repeated_keys(keys: Sequence[Unique], place: Place) -> Statement | None:
     """One scan, one row: for each check of a key how many repeat, and how many of those hold NULL."""
-    keys = counted_keys(checks, place)
     if not keys:
         return None
     sets = list(dict.fromkeys(check.distinct for check in keys))

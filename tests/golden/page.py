@@ -27,7 +27,15 @@ from airflow_idempotent.core.profile import ColumnProfile, Profile, Sampling
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.staged import Staged
 from airflow_idempotent.spec.load import LoadSpec
-from airflow_idempotent.sql.checks import Place, question, repeated_keys, shared_scan, violations
+from airflow_idempotent.sql.checks import (
+    Place,
+    counted_keys,
+    distinct_keys,
+    question,
+    repeated_keys,
+    shared_scan,
+    violations,
+)
 from airflow_idempotent.sql.compiler import compile_action
 from airflow_idempotent.sql.statement import Statement, table
 from airflow_idempotent.strategies import STRATEGIES, Cdc, Strategy
@@ -162,9 +170,11 @@ class Page:
             return [statement for action in self.actions for statement in compile_action(action, self.shape)]
         facts = Facts(Grain.DAY.parse("2025-05-01"), self.shape)
         place, checks = Place(table(WINNERS), shape=self.shape), (self.check,)
+        keys = counted_keys(checks, place)
         found = (
             shared_scan(checks, place, facts),
-            repeated_keys(checks, place),
+            distinct_keys(keys, place),
+            repeated_keys(keys, place),
             *questions(self.check, self.shape),
             violations(self.check, place, facts, 5),
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -14,8 +16,26 @@ from airflow_idempotent.engine.audit import Asked, audit
 from tests.laws.kinds import KINDS, Kind
 from tests.laws.trial import Trial, examples_of, replays
 from tests.laws.world import World
+from tests.model.merge import Row
 
 pytestmark = pytest.mark.timeout(1800)
+
+
+DAYS = {"p": "2025-05-01", "q": "2025-05-02"}
+
+
+def by_days(kind: Kind) -> Kind:
+    """The same with a time in ``d``, by which its rows are told apart: they may lie in, and move to, any partition."""
+    if "d" not in kind.columns or "partition_by" in kind.words:
+        return kind
+    layouts = {
+        layout: re.sub(r"\bd text", "d date", body) for layout, body in kind.layouts.items() if "BY LIST" not in body
+    }
+
+    def rows(partition: str) -> st.SearchStrategy[Row]:
+        return kind.rows(partition).map(lambda row: row | {"d": DAYS.get(str(row["d"]), row["d"])})
+
+    return replace(kind, words=kind.words | {"event_time": "d"}, layouts=layouts, rows=rows)
 
 
 def audited(trial: Trial, run: str) -> Report:
@@ -27,10 +47,10 @@ def audited(trial: Trial, run: str) -> Report:
 def test_an_audit_finds_nothing_after_any_loads_and_exactly_what_was_edited_after_them(
     world_once: World, name: str
 ) -> None:
-    @settings(max_examples=-(-examples_of(name) // 12))
+    @settings(max_examples=-(-examples_of(name) // 20))
     @given(data=st.data())
     def example(data: st.DataObject) -> None:
-        try_one(world_once, KINDS[name], data)
+        try_one(world_once, by_days(KINDS[name]), data)
 
     example()
 

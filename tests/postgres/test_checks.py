@@ -332,3 +332,32 @@ def test_a_row_count_against_the_manifest_tells_what_duplicates_cost(days: Wareh
     assert (tolerant.checks[0].verdict, tolerant.checks[0].message) == ("passed", "9 rows, 10 in the manifest")
     with pytest.raises(GateClosedError, match="9 rows, 10 in the manifest"):
         days.load(count_against("manifest"), batch(9, "2025-05-02") + "1,2025-05-02\n", partition="2025-05-02")
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "keys"),
+    [
+        ("int", "(1), (2), (NULL)", 0),
+        ("int", "(1), (NULL), (NULL)", 1),
+        ("numeric", "(1.0), (1.00)", 1),
+        ("float8", "(0), ('-0')", 1),
+        ("float8", "('NaN'), ('NaN')", 1),
+        ("char(3)", "('a'), ('a  ')", 1),
+        ("jsonb", """('{"a": 1, "b": 2}'), ('{"b": 2, "a": 1}')""", 1),
+        ("inet", "('10.0.0.1'), ('10.0.0.1/32')", 1),
+        ("int[]", "('{1,2}'), ('{1,2}'), ('{2,1}')", 1),
+        ("interval", "('1 day'), ('24 hours')", 1),
+    ],
+)
+def test_values_that_are_equal_are_one_key_however_they_are_counted(
+    connect_once: Connect, kind: str, values: str, keys: int
+) -> None:
+    warehouse = Warehouse(connect_once)
+    warehouse.sql(
+        f"CREATE TABLE facts (id int GENERATED ALWAYS AS IDENTITY, day date DEFAULT '2025-05-01', key {kind})"
+    )
+    warehouse.sql(f"INSERT INTO facts (key) VALUES {values}")
+
+    alone, beside = checked(warehouse, {"unique": "key"}, {"unique": ["key", "day"]})
+
+    assert (alone.observed, beside.observed) == (keys, keys)

@@ -23,25 +23,6 @@ SELECT
 FROM "pg_temp"."idem_winners";
 
 SELECT
-  COUNT(*) FILTER(WHERE
-    "idem_key" = 0 AND "idem_rows0" > 1),
-  COUNT(*) FILTER(WHERE
-    "idem_key" = 0
-    AND "idem_rows0" > 1
-    AND (
-      "order_id" IS NULL OR "status" IS NULL
-    ))
-FROM (
-  SELECT
-    "order_id",
-    "status",
-    GROUPING("order_id", "status") AS "idem_key",
-    COUNT(*) AS "idem_rows0"
-  FROM "pg_temp"."idem_winners"
-  GROUP BY
-    GROUPING SETS (
-      ("order_id", "status")
-    )
-  HAVING
-    COUNT(*) > 1
-) AS "repeated";
+  COUNT(*),
+  COUNT(DISTINCT HASH_RECORD_EXTENDED(ROW("order_id", "status"), 0))
+FROM "pg_temp"."idem_winners";

@@ -27,39 +27,16 @@ SELECT
 FROM "pg_temp"."idem_winners";
 
 SELECT
+  COUNT(*),
+  COUNT(DISTINCT HASH_RECORD_EXTENDED(ROW("status", "updated_at"), 0)),
+  COUNT(*),
+  COUNT(DISTINCT HASH_RECORD_EXTENDED(ROW("amount"), 0)),
   COUNT(*) FILTER(WHERE
-    "idem_key" = 1 AND "idem_rows0" > 1),
-  COUNT(*) FILTER(WHERE
-    "idem_key" = 1
-    AND "idem_rows0" > 1
-    AND (
-      "status" IS NULL OR "updated_at" IS NULL
+    (
+      status = 'paid'
     )),
-  COUNT(*) FILTER(WHERE
-    "idem_key" = 6 AND "idem_rows0" > 1),
-  COUNT(*) FILTER(WHERE
-    "idem_key" = 6 AND "idem_rows0" > 1 AND "amount" IS NULL),
-  COUNT(*) FILTER(WHERE
-    "idem_key" = 6 AND "idem_rows1" > 1),
-  COUNT(*) FILTER(WHERE
-    "idem_key" = 6 AND "idem_rows1" > 1 AND "amount" IS NULL)
-FROM (
-  SELECT
-    "status",
-    "updated_at",
-    "amount",
-    GROUPING("status", "updated_at", "amount") AS "idem_key",
-    COUNT(*) AS "idem_rows0",
-    COUNT(*) FILTER(WHERE
-      (
-        status = 'paid'
-      )) AS "idem_rows1"
-  FROM "pg_temp"."idem_winners"
-  GROUP BY
-    GROUPING SETS (
-      ("status", "updated_at"),
-      ("amount")
-    )
-  HAVING
-    COUNT(*) > 1
-) AS "repeated";
+  COUNT(DISTINCT HASH_RECORD_EXTENDED(ROW("amount"), 0)) FILTER(WHERE
+    (
+      status = 'paid'
+    ))
+FROM "pg_temp"."idem_winners";

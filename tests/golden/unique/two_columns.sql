@@ -13,6 +13,11 @@ SELECT
 FROM "pg_temp"."idem_winners";
 
 SELECT
+  COUNT(*),
+  COUNT(DISTINCT HASH_RECORD_EXTENDED(ROW("order_id", "status"), 0))
+FROM "pg_temp"."idem_winners";
+
+SELECT
   COUNT(*) FILTER(WHERE
     "idem_key" = 0 AND "idem_rows0" > 1),
   COUNT(*) FILTER(WHERE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from airflow_idempotent.checks import (
     Statistic,
     Unique,
 )
+from airflow_idempotent.checks.aliases import in_our_words, other_words
 from airflow_idempotent.checks.check import StoreFailures
 from airflow_idempotent.core.verdict import Severity
 from tests.unit.spec.orders import orders, problems_with
@@ -105,6 +107,16 @@ def test_a_column_mapping_of_airflow_is_the_checks_it_stands_for() -> None:
         Unique(columns=("b",)),
         Statistic(of="distinct", column="b", greater_than=3),
     )
+
+
+@pytest.mark.parametrize("name", [*CHECKS, *ALIASES])
+def test_an_option_under_another_name_is_one_that_is_known(name: str) -> None:
+    kind = ALIASES.get(name, name)
+    known = {item.name for item in fields(CHECKS[kind])}
+
+    for word in other_words(name):
+        _, options = in_our_words(name, {word: 1})
+        assert options.keys() <= known
 
 
 @pytest.mark.parametrize("alias", ALIASES)
