@@ -119,8 +119,8 @@ class SwapOrder:
 
     ``allow_empty`` lets a shadow without rows take the place of a table that has some,
     ``allow_changes`` one whose columns or keys differ. ``gates`` are for versions that loads have built.
-    ``on_dependents`` says what becomes of views and foreign keys of other tables that refer to the live table: nothing
-    is swapped, or they refer to the new one.
+    ``on_dependents`` says what becomes of views and foreign keys of other tables that refer to the live table:
+    nothing is swapped, or they refer to the new one.
     """
 
     live: Relation

@@ -158,7 +158,14 @@ class SwapTableOperator(VersionOperator):
         if spec.publish.cutover == "manual" and not self._is_asked_for(spec, context):
             raise AirflowSkipException(f"{spec.table}: waits for a run with the param cutover")
         gates, timeouts = spec.publish.gates, Timeouts(spec.lock_timeout, spec.statement_timeout)
-        order = SwapOrder(spec.live, version=spec.table_version, allow_changes=True, gates=gates, timeouts=timeouts)
+        order = SwapOrder(
+            spec.live,
+            version=spec.table_version,
+            allow_changes=True,
+            gates=gates,
+            on_dependents=spec.publish.on_dependents,
+            timeouts=timeouts,
+        )
         try:
             return self._swapped(order, spec.publish.keeping, spec.conn_id, context)
         except SwapSupersededError as error:

@@ -28,6 +28,11 @@ class Publish(Model):
     max_row_change: float | None = Field(
         None, ge=0, description="Share by which its number of rows may differ from the live table's; default: any."
     )
+    on_dependents: Literal["refuse", "carry"] = Field(
+        "refuse",
+        description="When views or foreign keys of other tables refer to the live table: swap nothing, or let them "
+        "refer to the new one.",
+    )
     keep_for: Duration = Field(timedelta(days=7), description="How long retired versions stay at least, e.g. 7d.")
     keep_versions: int = Field(1, ge=0, description="How many retired versions stay at least.")
 

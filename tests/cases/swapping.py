@@ -69,6 +69,7 @@ def _swap(world: World, step: Step) -> dict[str, Any]:
         shadow=step["shadow"],
         conn_id=world.conn_id(),
         lock_timeout=30,
+        on_dependents="carry" if "reader errors" in world.memory else "refuse",
         **({"keep_for": 0, "keep_versions": 0} if step.get("drop_old") else {}),
     )
     task, attempt = f"swap_{step['live']}", int(step.get("attempt", 1))

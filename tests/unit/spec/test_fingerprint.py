@@ -74,6 +74,7 @@ TABLE = [
     ("publish.cutover", "manual", SAME),
     ("publish.clean_intervals", 3, SAME),
     ("publish.max_row_change", 0.1, SAME),
+    ("publish.on_dependents", "carry", SAME),
     ("publish.keep_for", "1d", SAME),
     ("publish.keep_versions", 2, SAME),
     ("description", "One row per order.", SAME),
