@@ -48,15 +48,12 @@ def run_step(
         done = ledger.receipt(step)
         if done and step.may_replay:
             return done.replay()
-        if step.guarded and not done and not dry_run:
-            refuse_other_spec(step, ledger)
         session.clear_leftovers()
-        for action in step.prepare if dry_run else ():
-            apply(work, action)
-        if not dry_run and session.shape(step.target.relation) != step.target:
-            raise TargetChanged(step.table)
-        if not dry_run:
-            refuse_other_version(step, session)
+        if dry_run:
+            for action in step.prepare:
+                apply(work, action)
+        else:
+            refuse_what_changed(step, done, session, ledger)
         if ledger.has_newer_batch(step):
             step = step.superseded()
         work.is_rerun = done is not None
@@ -64,21 +61,40 @@ def run_step(
             apply(work, action)
         if only_record and work.effects.touched:
             raise RowsWouldChange(step.table)
-        seconds = time.monotonic() - started
-        receipt = ledger.record(
-            step,
-            effects=work.effects,
-            measure=work.measured(),
-            checks=work.checks,
-            message="; ".join(step.notes),
-            seconds=seconds,
-        )
-        remember_columns(step.target, receipt, session)
-        keep(work, receipt.event_id or 0)
+        receipt = record(work, step, ledger, seconds=time.monotonic() - started)
         if dry_run:
             receipt = replace(receipt, dry_run=True, event_id=None)
             raise Rollback
     return receipt
+
+
+def record(work: Work, step: Step, ledger: Ledger, *, seconds: float) -> Receipt:
+    """Write down what was done, and what later ones compare with."""
+    receipt = ledger.record(
+        step,
+        effects=work.effects,
+        measure=work.measured(),
+        checks=work.checks,
+        message="; ".join(step.notes),
+        seconds=seconds,
+    )
+    remember_columns(step.target, receipt, work.session)
+    keep(work, receipt.event_id or 0)
+    return receipt
+
+
+def refuse_what_changed(step: Step, done: Receipt | None, session: Session, ledger: Ledger) -> None:
+    """The table, its version, or the spec that the batch was published by: the step was built for others.
+
+    Raises:
+        TargetChanged: the step has to be built again.
+        OtherSpecError: another spec has published the batch.
+    """
+    if step.guarded and not done:
+        refuse_other_spec(step, ledger)
+    if session.shape(step.target.relation) != step.target:
+        raise TargetChanged(step.table)
+    refuse_other_version(step, session)
 
 
 def refuse_other_version(step: Step, session: Session) -> None:

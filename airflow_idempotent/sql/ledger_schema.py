@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from airflow_idempotent.sql.audit_schema import AUDITS
+from airflow_idempotent.sql.check_schema import CHECKS
 from airflow_idempotent.sql.statement import Statement
+from airflow_idempotent.sql.version_schema import VERSIONS
 from airflow_idempotent.sql.watermark_schema import WATERMARKS
 
 SCHEMA_VERSION = 3
@@ -170,79 +172,7 @@ CREATE TABLE airflow_idempotent.quarantine (
 );
 """,
     # Version 3: versions of a table beside the live one; checks that measure more than counts; audits; late rows.
-    "".join(
-        (
-            """
-ALTER TABLE airflow_idempotent.check_results
-    ALTER COLUMN observed TYPE numeric,
-    ADD COLUMN expected numeric;
-
-CREATE TABLE airflow_idempotent.check_failures (
-    event_id      bigint NOT NULL REFERENCES airflow_idempotent.events,
-    table_name    text NOT NULL,
-    table_version int NOT NULL DEFAULT 1,
-    partition_key text NOT NULL,
-    batch_id      text NOT NULL,
-    check_name    text NOT NULL,
-    number        int NOT NULL,
-    content       jsonb NOT NULL,
-    PRIMARY KEY (event_id, check_name, number)
-);
-
--- What later publications are compared with, so that no old rows are read again.
-CREATE TABLE airflow_idempotent.profiles (
-    event_id bigint PRIMARY KEY REFERENCES airflow_idempotent.events,
-    profile  jsonb NOT NULL
-);
-CREATE TABLE airflow_idempotent.bucket_digests (
-    event_id    bigint PRIMARY KEY REFERENCES airflow_idempotent.events,
-    key_columns text[] NOT NULL,
-    rows        bigint[] NOT NULL,
-    digests     text[] NOT NULL,
-    CHECK (cardinality(rows) > 0 AND cardinality(rows) = cardinality(digests))
-);
-CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON airflow_idempotent.profiles
-    FOR EACH STATEMENT EXECUTE FUNCTION airflow_idempotent.refuse_change();
-CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON airflow_idempotent.bucket_digests
-    FOR EACH STATEMENT EXECUTE FUNCTION airflow_idempotent.refuse_change();
-
-CREATE VIEW airflow_idempotent.checks AS
-    SELECT e.event_id, e.table_name, e.table_version, e.partition_key, e.batch_id, e.content_fingerprint, e.digest,
-           e.step, e.state, c.check_name, c.severity, c.verdict, c.observed, c.rows, c.message, c.samples, c.query,
-           e.attempt, e.recorded_at
-    FROM airflow_idempotent.check_results AS c JOIN airflow_idempotent.events AS e USING (event_id);
-
-CREATE TABLE airflow_idempotent.versions (
-    entry_id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    table_name       text NOT NULL,
-    table_version    int NOT NULL CHECK (table_version > 0),
-    relation         text NOT NULL,
-    relation_oid     bigint NOT NULL,
-    state            text NOT NULL
-        CHECK (state IN ('PLANNED', 'BUILT', 'VALIDATED', 'SWAPPED', 'RETIRED', 'DROPPED', 'ROLLED_BACK')),
-    source           text NOT NULL DEFAULT '',
-    spec_fingerprint text NOT NULL DEFAULT '',
-    names            jsonb NOT NULL DEFAULT '[]',
-    pinned           boolean NOT NULL DEFAULT false,
-    run              text NOT NULL DEFAULT '',
-    attempt          text NOT NULL DEFAULT '',
-    message          text NOT NULL DEFAULT '',
-    since            timestamptz NOT NULL DEFAULT clock_timestamp(),
-    recorded_at      timestamptz NOT NULL DEFAULT clock_timestamp()
-);
-CREATE INDEX ON airflow_idempotent.versions (table_name, table_version, entry_id DESC);
-CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON airflow_idempotent.versions
-    FOR EACH STATEMENT EXECUTE FUNCTION airflow_idempotent.refuse_change();
-
-CREATE VIEW airflow_idempotent.table_versions AS
-    SELECT DISTINCT ON (table_name, table_version) *
-    FROM airflow_idempotent.versions
-    ORDER BY table_name, table_version, entry_id DESC;
-""",
-            AUDITS,
-            WATERMARKS,
-        )
-    ),
+    "".join((CHECKS, VERSIONS, AUDITS, WATERMARKS)),
 )
 
 # From the tables of the catalogue: to_regclass() may remember what was so before a lock was waited for.
