@@ -1,0 +1,32 @@
+"""The journal of the versions of a table."""
+
+from __future__ import annotations
+
+VERSIONS = """
+CREATE TABLE airflow_idempotent.versions (
+    entry_id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    table_name       text NOT NULL,
+    table_version    int NOT NULL CHECK (table_version > 0),
+    relation         text NOT NULL,
+    relation_oid     bigint NOT NULL,
+    state            text NOT NULL
+        CHECK (state IN ('PLANNED', 'BUILT', 'VALIDATED', 'SWAPPED', 'RETIRED', 'DROPPED', 'ROLLED_BACK')),
+    source           text NOT NULL DEFAULT '',
+    spec_fingerprint text NOT NULL DEFAULT '',
+    names            jsonb NOT NULL DEFAULT '[]',
+    pinned           boolean NOT NULL DEFAULT false,
+    run              text NOT NULL DEFAULT '',
+    attempt          text NOT NULL DEFAULT '',
+    message          text NOT NULL DEFAULT '',
+    since            timestamptz NOT NULL DEFAULT clock_timestamp(),
+    recorded_at      timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX ON airflow_idempotent.versions (table_name, table_version, entry_id DESC);
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON airflow_idempotent.versions
+    FOR EACH STATEMENT EXECUTE FUNCTION airflow_idempotent.refuse_change();
+
+CREATE VIEW airflow_idempotent.table_versions AS
+    SELECT DISTINCT ON (table_name, table_version) *
+    FROM airflow_idempotent.versions
+    ORDER BY table_name, table_version, entry_id DESC;
+"""
