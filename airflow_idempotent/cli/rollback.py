@@ -21,7 +21,10 @@ def run(args: Namespace, out: Output) -> int:
     if args.partition or args.to_batch:
         return _partition(args, out)
     order = RollbackOrder(
-        table_of(args.table, command="rollback"), to=args.to, timeouts=Timeouts(lock=args.lock_timeout)
+        table_of(args.table, command="rollback"),
+        to=args.to,
+        on_dependents=args.on_dependents,
+        timeouts=Timeouts(lock=args.lock_timeout),
     )
     done = rollback(order, connect=connector(args.dsn, command="rollback"))
     out.document(done.as_pointer())

@@ -19,10 +19,18 @@ def swap_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--keep-versions", metavar="N", type=int, default=1, help="How many of them stay at least. Default: 1."
     )
-    _lock_timeout(parser)
+    _exchange(parser)
 
 
-def _lock_timeout(parser: ArgumentParser) -> None:
+def _exchange(parser: ArgumentParser) -> None:
+    """What every exchange of two tables takes."""
+    parser.add_argument(
+        "--on-dependents",
+        choices=("refuse", "carry"),
+        default="refuse",
+        help="Views and foreign keys of other tables that refer to the live table: nothing is exchanged, which is "
+        "the default, or they follow to the new one.",
+    )
     parser.add_argument(
         "--lock-timeout",
         metavar="SECONDS",
@@ -39,7 +47,7 @@ def rollback_options(parser: ArgumentParser) -> None:
     parser.add_argument("--partition", metavar="KEY", help="Only this partition; then TABLE is the spec file.")
     parser.add_argument("--to-batch", metavar="BATCH", help="The batch that --partition shall hold again.")
     parser.add_argument("--root", metavar="DIR", help="Where batches are landed. Default: landing.root of the spec.")
-    _lock_timeout(parser)
+    _exchange(parser)
 
 
 def versions_options(parser: ArgumentParser) -> None:

@@ -26,6 +26,7 @@ from airflow_idempotent.errors import (
     TargetMissingError,
 )
 from airflow_idempotent.testing.crashes import chosen, is_moment
+from tests.cli_fixtures import Command
 from tests.faults import Watched
 from tests.loading import Warehouse
 from tests.postgres_fixtures import Connect
@@ -464,6 +465,18 @@ def test_views_and_foreign_keys_follow_where_that_is_wished_and_back_again(wareh
     assert warehouse.sql("SELECT DISTINCT v FROM above") == [("old",)]
     warehouse.sql("DELETE FROM orders")
     assert warehouse.sql("SELECT count(*) FROM child") == [(0,)]
+
+
+def test_the_commands_let_views_follow_too(warehouse: Warehouse, database: str, command: Command) -> None:
+    warehouse.sql("CREATE VIEW seen AS SELECT v FROM orders")
+    shadow(warehouse)
+    swap_them, dsn = ("swap", "public.orders", "--shadow", "public.orders_new"), ("--dsn", database)
+
+    assert command(*swap_them, *dsn).code == 1
+    assert command(*swap_them, "--on-dependents", "carry", *dsn).code == 0
+    assert warehouse.sql("SELECT DISTINCT v FROM seen") == [("new",)]
+    assert command("rollback", "public.orders", "--on-dependents", "carry", *dsn).code == 0
+    assert warehouse.sql("SELECT DISTINCT v FROM seen") == [("old",)]
 
 
 def test_rows_of_a_child_that_the_new_table_lacks_are_said(warehouse: Warehouse) -> None:
