@@ -85,10 +85,11 @@ def current_step(load: Load, session: Session) -> Step:
 def record_refusal(load: Load, error: IdempotentError, session: Session, ledger: Ledger) -> None:
     """Say in the ledger that the batch was not published, and why; in a transaction of its own."""
     closed = isinstance(error, GateClosedError)
+    failures = error.failures if isinstance(error, GateClosedError) else ()
     with session.transaction():
         ledger.record(
             blank_step(load),
             state=State.REJECTED if closed else State.FAILED,
             checks=error.results if isinstance(error, GateClosedError) else (),
-            message=error.headline,
+            message=" ".join((error.headline, "; ".join(failures))).rstrip(),
         )

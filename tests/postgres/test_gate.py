@@ -39,7 +39,7 @@ def test_a_closed_gate_publishes_nothing_and_says_what_it_refused(connect_once: 
     assert warehouse.sql(kept) == [("20250501_02", "accepted_values(v)", "2", "rotten")] * 2
     [state] = partition_states(connect_once, "public.t")
     assert (state["state"], state["batch_id"]) == ("rejected", "20250501_02")
-    assert "1 check failed, nothing was published" in state["message"]
+    assert "1 check failed, nothing was published. accepted_values(v): 1 of 2 rows" in state["message"]
 
     receipt = warehouse.load(spec, tried.batch((1, 3, "better"), (2, 3, "good")), revision=3)
 
