@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from airflow_idempotent.core.locks import lock_key
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.renames import Exchange, Named
 from airflow_idempotent.core.step import Timeouts
@@ -22,6 +23,7 @@ from airflow_idempotent.errors import DependentsError, ShadowError
 from airflow_idempotent.plan.carrying import Carrying, carrying
 from airflow_idempotent.plan.swap import exchange
 from airflow_idempotent.sql import swap as sql
+from airflow_idempotent.sql.ledger import LOCK
 from airflow_idempotent.sql.statement import Statement, setting
 
 log = logging.getLogger(__name__)
@@ -65,6 +67,7 @@ def exchange_names(
         LockTimeoutError: somebody read the table all the time; nothing was changed.
     """
     _keep_others_out((live.relation, coming.relation), session)
+    _one_after_the_other(live, session)
     carried = _carried(live, coming, session, dependents=dependents, as_built=as_built)
     for statement in carried.before:
         give(statement, live, coming, session)
@@ -74,7 +77,7 @@ def exchange_names(
     come = journal.record(
         coming, VersionState.SWAPPED, relation=live.relation, source=str(coming.relation), message="", names=()
     )
-    locks = sql.lock_exclusively((coming.relation, live.relation))
+    locks = (*carried.first, *sql.lock_exclusively((coming.relation, live.relation)))
     patience = Patience(live.table, SWAP, timeouts, pause=FIRST_PAUSE)
 
     def change() -> None:
@@ -94,6 +97,13 @@ def _keep_others_out(relations: Sequence[Relation], session: Session) -> None:
     with session.waiting():
         for statement in sql.keep_others_out(relations):
             session.execute(statement)
+
+
+def _one_after_the_other(live: Version, session: Session) -> None:
+    """Swaps below the same view take turns: asking for its text locks it, and so two would wait for each other."""
+    with session.waiting():
+        for (oid,) in session.query(sql.views_of(live.oid)):
+            session.query(Statement(LOCK, {"key": lock_key(f"airflow_idempotent/view/{oid}")}))
 
 
 def _carried(live: Version, coming: Version, session: Session, *, dependents: bool, as_built: bool) -> Carrying:

@@ -23,10 +23,12 @@ _AS_BUILT = (Kind.STORAGE_PARAMETER, Kind.TABLESPACE)
 class Carrying:
     """Statements by when they are run, and in words: what is ``kept``, what is ``refused`` and how to mend it.
 
-    ``notes`` are differences that are left as they are.
+    ``notes`` are differences that are left as they are. ``first`` makes views again as they are, which locks them:
+    whoever reads a view has it locked before the tables below it, so we must too.
     """
 
     before: tuple[Statement, ...] = ()
+    first: tuple[Statement, ...] = ()
     moment: tuple[Statement, ...] = ()
     after: tuple[Statement, ...] = ()
     kept: tuple[str, ...] = ()
@@ -55,8 +57,11 @@ def carrying(live: Inventory, shadow: Inventory, *, dependents: bool = False, as
     wanted = sorted(pairs, key=lambda pair: (_ORDER.get(pair[0].kind, 1), pair[0]))
     steps = [step for item, there in wanted for step in carried(item, live.relation, shadow.relation, there)]
     before, moment, after = (tuple(text for at, text in steps if at is when) for when in When)
+    views = [(item, there) for item, there in wanted if item.kind is Kind.VIEW]
+    first = [text for item, there in views for _, text in carried(item, live.relation, shadow.relation, there)]
     return Carrying(
         before=before,
+        first=tuple(first),
         moment=moment,
         after=after,
         kept=tuple(str(item) for item, _ in wanted),

@@ -101,6 +101,19 @@ def keep_others_out(relations: Sequence[Relation]) -> tuple[Statement, ...]:
     return tuple(statement(LockTable(this=table(item), mode="SHARE UPDATE EXCLUSIVE")) for item in relations)
 
 
+_VIEWS = """
+SELECT DISTINCT r.ev_class::bigint FROM pg_catalog.pg_depend d
+JOIN pg_catalog.pg_rewrite r ON r.oid = d.objid AND d.classid = 'pg_catalog.pg_rewrite'::regclass
+WHERE d.refclassid = 'pg_catalog.pg_class'::regclass AND d.refobjid = %(oid)s::bigint::oid AND r.ev_class <> d.refobjid
+ORDER BY 1
+"""
+
+
+def views_of(oid: int) -> Statement:
+    """The oids of the views that read a table, in order; no lock is taken."""
+    return Statement(_VIEWS, {"oid": oid})
+
+
 def rename_all(renames: Sequence[Rename]) -> Statement:
     """All of them in one round trip: readers wait meanwhile."""
     return Statement(";\n".join(rename(item).sql for item in renames))
