@@ -45,8 +45,8 @@ os.environ.update(
 
 
 @pytest.fixture(scope="session")
-def metadata(request: pytest.FixtureRequest) -> None:
-    """Give Airflow's metadata database; made once for each version of Airflow, copied by later runs."""
+def metadata(request: pytest.FixtureRequest) -> Path:
+    """Give Airflow its metadata database, and an empty one to copy; made once for each version of Airflow."""
     from airflow.utils import db
 
     if AIRFLOW_2:
@@ -54,11 +54,11 @@ def metadata(request: pytest.FixtureRequest) -> None:
     template = request.config.cache.mkdir("idempotent") / f"airflow-{version('apache-airflow')}.db"
     if template.exists():
         copy_database(template, METADATA)
-        return
+        return template
     db.initdb()
     draft = template.with_suffix(f".{os.getpid()}")
     copy_database(METADATA, draft)
-    draft.replace(template)
+    return draft.replace(template)
 
 
 def copy_database(source: Path, target: Path) -> None:

@@ -51,7 +51,7 @@ def audited(words: dict[str, Any]) -> TableSpec:
 
 
 @pytest.fixture
-def loaded(audited: TableSpec, warehouse: Any, metadata: None) -> Any:
+def loaded(audited: TableSpec, warehouse: Any, metadata: Path) -> Any:
     """Two days of orders are loaded; give a cursor in the warehouse."""
     run(build_dag(audited), DAY, from_date="2025-05-01", to_date="2025-05-03")
     return warehouse
@@ -189,7 +189,7 @@ def test_a_param_nobody_knows_fails_it_before_anything_is_read(audited: TableSpe
 
 
 def test_a_load_is_counted_and_one_that_is_left_alone_is_not(
-    audited: TableSpec, warehouse: Any, metadata: None, stats: Backend
+    audited: TableSpec, warehouse: Any, metadata: Path, stats: Backend
 ) -> None:
     dag, ranged = build_dag(audited), {"from_date": "2025-05-01", "to_date": "2025-05-02"}
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.airflow.conftest import AIRFLOW_2, METADATA, copy_database
+from tests.airflow.conftest import AIRFLOW_2, copy_database
 from tests.airflow.orders import deliver
 
 pytestmark = pytest.mark.skipif(not AIRFLOW_2, reason="Airflow 3 has `airflow backfill create`, see demo/")
 
 
 @pytest.fixture
-def airflow(tmp_path: Path, words: dict[str, Any], metadata: None, database: str) -> Any:
+def airflow(tmp_path: Path, words: dict[str, Any], metadata: Path, database: str) -> Any:
     """Give a way to type Airflow commands where the orders are the only DAG."""
     dags = tmp_path / "dags"
     (dags / "tables").mkdir(parents=True)
@@ -28,10 +26,7 @@ def airflow(tmp_path: Path, words: dict[str, Any], metadata: None, database: str
         '# dag\nfrom airflow_idempotent import load_tables\nload_tables("tables", globals())\n'
     )
     (dags / "tables" / "orders.yaml").write_text(yaml.safe_dump(words))
-    copy_database(METADATA, tmp_path / "metadata.db")
-    with closing(sqlite3.connect(tmp_path / "metadata.db")) as copied, copied:
-        for table in ("task_instance", "dag_run"):  # of tests before: a backfill would find its days done
-            copied.execute(f"DELETE FROM {table}")
+    copy_database(metadata, tmp_path / "metadata.db")  # not the one of this process: a backfill finds days done there
     env = {
         **os.environ,
         "AIRFLOW_HOME": str(tmp_path),

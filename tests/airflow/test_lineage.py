@@ -81,7 +81,7 @@ def told(operator: Any, run_context: Any = None, *, fails: bool = False) -> Any:
 
 
 def test_a_run_is_told_from_the_files_to_the_verdict_in_openlineages_own_classes(
-    words: dict[str, Any], table: str, metadata: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: dict[str, Any], table: str, metadata: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "events.jsonl"
     with listening(file, monkeypatch):
@@ -109,7 +109,7 @@ def test_a_run_is_told_from_the_files_to_the_verdict_in_openlineages_own_classes
 
 
 def test_a_closed_gate_is_told_with_the_checks_that_closed_it(
-    words: dict[str, Any], table: str, metadata: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: dict[str, Any], table: str, metadata: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "events.jsonl"
     checks = [{"not_null": "note"}, {"row_count": {"min": 3, "severity": "warn"}}, {"unique": ["order_id", "note"]}]

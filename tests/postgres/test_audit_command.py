@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli_fixtures import Answer, Command
+from tests.loading import Warehouse
 from tests.orders_folder import FIRST, deliver, edit
-from tests.postgres_fixtures import DRIVERS
+from tests.postgres_fixtures import Connect
 
 pytestmark = pytest.mark.cli
 
@@ -25,24 +25,13 @@ Sql = Callable[[str], list[tuple[Any, ...]]]
 
 
 @pytest.fixture
-def sql(folder: Path, database: str, command: Command, monkeypatch: pytest.MonkeyPatch) -> Sql:
+def sql(folder: Path, database: str, connect_once: Connect, command: Command, monkeypatch: pytest.MonkeyPatch) -> Sql:
     """Two days are loaded; give a way to ask and to change the database."""
     monkeypatch.setenv("AIRFLOW_IDEMPOTENT_DSN", database)
     deliver(folder, DAYS[1], SECOND)
     assert command("run", SPEC, "--partition", DAYS[0], "--partition", DAYS[1]).code == 0
 
-    def ask(text: str) -> list[tuple[Any, ...]]:
-        opened = import_module(DRIVERS[0]).connect(database)
-        try:
-            cursor = opened.cursor()
-            cursor.execute(text)
-            rows = list(cursor.fetchall()) if cursor.description else []
-            opened.commit()
-            return rows
-        finally:
-            opened.close()
-
-    return ask
+    return Warehouse(connect_once).sql
 
 
 def physical(sql: Sql) -> list[tuple[Any, ...]]:

@@ -8,7 +8,6 @@ import io
 import json
 import re
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from airflow_idempotent.spec.loader import load_file
 from tests.cli_fixtures import Answer, Command
 from tests.loading import Warehouse
 from tests.orders_folder import FIRST, batches, deliver, edit
-from tests.postgres_fixtures import DRIVERS
+from tests.postgres_fixtures import DRIVERS, Connect
 
 pytestmark = pytest.mark.cli
 
@@ -51,19 +50,8 @@ def dsn(folder: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def sql(dsn: str) -> Sql:
-    def ask(text: str) -> list[tuple[Any, ...]]:
-        opened = import_module(DRIVERS[0]).connect(dsn)
-        try:
-            cursor = opened.cursor()
-            cursor.execute(text)
-            rows = list(cursor.fetchall()) if cursor.description else []
-            opened.commit()
-            return rows
-        finally:
-            opened.close()
-
-    return ask
+def sql(dsn: str, connect_once: Connect) -> Sql:
+    return Warehouse(connect_once).sql
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from airflow_idempotent.errors import CursorError, SourceChangedError, SourceQue
 from airflow_idempotent.landing.inputs import QueryInput, Reading
 from airflow_idempotent.landing.land import Landed, land
 from airflow_idempotent.landing.store import BatchStore
+from tests.loading import Warehouse
 from tests.postgres_fixtures import Connect
 
 DAY = Grain.DAY.partition(datetime(2025, 5, 2, tzinfo=UTC))
@@ -29,12 +30,7 @@ class Shop:
         self.sql("create table orders (id int primary key, at timestamptz)")
 
     def sql(self, text: str) -> list[tuple[Any, ...]]:
-        with closing(self.connect()) as connection:
-            cursor = connection.cursor()
-            cursor.execute(text)
-            rows = list(cursor.fetchall()) if cursor.description else []
-            connection.commit()
-        return rows
+        return Warehouse(self.connect).sql(text)
 
     @contextmanager
     def writing(self, text: str) -> Any:
