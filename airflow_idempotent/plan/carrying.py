@@ -55,13 +55,15 @@ def carrying(live: Inventory, shadow: Inventory, *, dependents: bool = False, as
     left |= {item for item, there in found.other if item.kind in _AS_BUILT or _is_left(item, shadow, as_built)}
     pairs = [pair for pair in _pairs(live, shadow, found) if pair[0] not in left and pair[0] not in refused]
     wanted = sorted(pairs, key=lambda pair: (_ORDER.get(pair[0].kind, 1), pair[0]))
-    steps = [step for item, there in wanted for step in carried(item, live.relation, shadow.relation, there)]
-    before, moment, after = (tuple(text for at, text in steps if at is when) for when in When)
-    views = [(item, there) for item, there in wanted if item.kind is Kind.VIEW]
-    first = [text for item, there in views for _, text in carried(item, live.relation, shadow.relation, there)]
+    steps = [
+        (item.kind, at, text)
+        for item, there in wanted
+        for at, text in carried(item, live.relation, shadow.relation, there)
+    ]
+    before, moment, after = (tuple(text for _, at, text in steps if at is when) for when in When)
     return Carrying(
         before=before,
-        first=tuple(first),
+        first=tuple(text for kind, _, text in steps if kind is Kind.VIEW),
         moment=moment,
         after=after,
         kept=tuple(str(item) for item, _ in wanted),

@@ -194,11 +194,6 @@ class LoadSpec(Model):
         """The version of the table that is loaded, as the ledger counts."""
         return self._number
 
-    @property
-    def is_shadow(self) -> bool:
-        """Whether what is loaded is not what readers read."""
-        return self._is_shadow
-
     def of_version(self, number: int, *, shadow: bool = False) -> Self:
         """The same spec, for the live table that is this version, or for a shadow."""
         found = self.model_copy()
