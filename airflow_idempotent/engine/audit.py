@@ -37,6 +37,7 @@ from airflow_idempotent.engine.baseline import (
 from airflow_idempotent.engine.findings import open_findings, write_down
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.session import Session
+from airflow_idempotent.engine.shadow import addressed
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.sql import audit as sql
@@ -77,16 +78,23 @@ def audit(
     """
 
     def work(session: Session, ledger: Ledger) -> Report:
-        return Auditor(spec, asked, session, ledger, compare_source).run(told or _nobody)
+        return auditor_of(spec, asked, session, ledger, compare_source).run(told or _nobody)
 
     timeouts = Timeouts(spec.lock_timeout, spec.statement_timeout)
     return attempt_at(work, table=spec.table, partition="audit", connect=connect, timeouts=timeouts, attempt=attempt)
 
 
-def due_partitions(spec: LoadSpec, asked: Asked, session: Session) -> tuple[Due, ...]:
-    """The published partitions in the range that was asked for."""
+def auditor_of(
+    spec: LoadSpec, asked: Asked, session: Session, ledger: Ledger, compare_source: CompareSource
+) -> Auditor:
+    """The auditor of the version that is live, by what its loads have measured.
+
+    A version that was built by hand, and never loaded, is held against the loads of the first one.
+    """
     with session.transaction():
-        return tuple(Due(*row) for row in session.query(sql.due(spec.table, 1, asked.run, asked.start, asked.end)))
+        there = addressed(spec, "live", session)
+        [(event,)] = session.query(sql.newest_event_id(spec.table, there.number))
+    return Auditor(there, asked, session, ledger, compare_source, there.number if event else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +106,27 @@ class Auditor:
     session: Session
     ledger: Ledger
     compare_source: CompareSource
+    version: int = 1
+
+    def due_partitions(self) -> tuple[Due, ...]:
+        """The published partitions in the range that was asked for."""
+        asked = (self.asked.run, self.asked.start, self.asked.end)
+        with self.session.transaction():
+            return tuple(Due(*row) for row in self.session.query(sql.due(self.spec.table, self.version, *asked)))
+
+    def write_down(self, look: Look) -> int:
+        """Append what was seen; how many findings that closes."""
+        return write_down(self.spec.table, look, self.asked.run, self.session, self.version)
 
     def run(self, told: Told) -> Report:
-        due = due_partitions(self.spec, self.asked, self.session)
+        due = self.due_partitions()
         chosen = choose(due, self.asked.sample, seed=self.spec.table)
         looks = [self.look_at_table()] if chosen else []
-        closed = sum(write_down(self.spec.table, look, self.asked.run, self.session) for look in looks)
+        closed = sum(self.write_down(look) for look in looks)
         for number, item in enumerate(chosen):
             told(number, len(chosen))
             look = self._of_partition(item)
-            closed += write_down(self.spec.table, look, self.asked.run, self.session)
+            closed += self.write_down(look)
             self._tell(look)
             looks.append(look)
         told(len(chosen), len(chosen))
@@ -120,10 +139,10 @@ class Auditor:
     def look_at_table(self) -> Look:
         """The columns of the table against those that the newest load has seen."""
         with self.session.transaction():
-            known = known_columns(self.spec.table, self.session)
+            known = known_columns(self.spec.table, self.session, version=self.version)
             shape = self.session.shape(self.spec.relation)
-            at = (known.event_id, known.recorded_at) if known else (0, None)
-            swapped = swapped_since(self.spec.table, self.session, *at)
+            event, began = (known.event_id, known.recorded_at) if known else (0, None)
+            swapped = swapped_since(self.spec.table, self.session, event, began, self.version)
         if known is None:
             return Look(WHOLE_TABLE, None)
         changes = tuple(differences(known.columns, columns_of(shape))) if shape else ("the table is gone",)
@@ -152,7 +171,7 @@ class Auditor:
         """The rows of a partition against those that its load has measured, in one snapshot of table and ledger."""
         [(began,)] = self.session.query(sql.BEGAN)
         blank = Look(due.key, due.event_id, began=began)
-        published = self.ledger.latest(self.spec.table, due.key)
+        published = self.ledger.latest(self.spec.table, due.key, self.version)
         shape = self.session.shape(self.spec.relation)
         if published is None or published.event_id != due.event_id:
             return replace(blank, unjudged=("target: it was loaded again meanwhile",))
@@ -183,7 +202,7 @@ class Auditor:
         """
         look = replace(look, unjudged=(f"target: {why}",))
         columns = columns_of(shape)
-        known = known_columns(self.spec.table, self.session)
+        known = known_columns(self.spec.table, self.session, version=self.version)
         if not self.spec.partition_column or (known and any(differences(known.columns, columns))):
             return look
         now = measured(self.spec, shape, partition, self.session)

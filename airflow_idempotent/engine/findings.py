@@ -14,7 +14,7 @@ from airflow_idempotent.sql.ledger import LOCK
 from airflow_idempotent.sql.statement import Statement
 
 
-def write_down(table: str, look: Look, run: str, session: Session) -> int:
+def write_down(table: str, look: Look, run: str, session: Session, version: int = 1) -> int:
     """Append what an audit saw of one partition; how many findings that closes.
 
     One that is open already is left alone, so that a cause alarms once however often it is seen. What could
@@ -25,15 +25,16 @@ def write_down(table: str, look: Look, run: str, session: Session) -> int:
         if look.event_id is None:
             return 0
         if look.partition != WHOLE_TABLE:
-            _record_look(table, look, run, session)
-        known: dict[str, bool] = dict(session.query(sql.latest_drift(table, 1, look.partition)))
+            _record_look((table, version), look, run, session)
+        known: dict[str, bool] = dict(session.query(sql.latest_drift(table, version, look.partition)))
         found = {item.cause: item for item in look.findings}
         for cause, item in found.items():
             if not known.get(cause):
-                _record(table, item, "open", run, session)
+                _record((table, version), item, "open", run, session)
         healed = [Cause(cause) for cause in known if Cause(cause) in look.judged - found.keys()]
         for cause in healed:
-            _record(table, Finding(table, look.partition, cause, "", look.event_id), "closed", run, session)
+            gone = Finding(table, look.partition, cause, "", look.event_id)
+            _record((table, version), gone, "closed", run, session)
     return len(healed)
 
 
@@ -56,7 +57,7 @@ def as_finding(row: Sequence[Any], run: str = "") -> Finding:
     return Finding(name, partition, Cause(cause), message, event_id, since, bool(run) and found_by == run)
 
 
-def _record_look(table: str, look: Look, run: str, session: Session) -> None:
+def _record_look(of: tuple[str, int], look: Look, run: str, session: Session) -> None:
     values: dict[str, Any] = {
         "event": look.event_id,
         "row_count": look.row_count,
@@ -66,9 +67,15 @@ def _record_look(table: str, look: Look, run: str, session: Session) -> None:
         "run": run,
         "began": look.began,
     }
-    session.execute(sql.record_audit(table, 1, look.partition, **values))
+    session.execute(sql.record_audit(*of, look.partition, **values))
 
 
-def _record(table: str, item: Finding, state: str, run: str, session: Session) -> None:
-    values = {"cause": str(item.cause), "state": state, "event": item.event_id, "message": item.message, "run": run}
-    session.execute(sql.record_drift(table, 1, item.partition, **values))
+def _record(of: tuple[str, int], item: Finding, state: str, run: str, session: Session) -> None:
+    values: dict[str, Any] = {
+        "cause": str(item.cause),
+        "state": state,
+        "event": item.event_id,
+        "message": item.message,
+        "run": run,
+    }
+    session.execute(sql.record_drift(*of, item.partition, **values))

@@ -13,10 +13,9 @@ from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import Attempt, State, Timeouts
 from airflow_idempotent.engine.attempts import Connect, TargetChanged, attempt_at
-from airflow_idempotent.engine.audit import Asked, Auditor, due_partitions
+from airflow_idempotent.engine.audit import Asked, Auditor, auditor_of
 from airflow_idempotent.engine.baseline import as_text, columns_of, measured
 from airflow_idempotent.engine.batches import PartOpener
-from airflow_idempotent.engine.findings import write_down
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.runner import RowsWouldChange, run_step
 from airflow_idempotent.engine.session import Session
@@ -80,7 +79,8 @@ def reconcile(
     """
 
     def work(session: Session, ledger: Ledger) -> tuple[Repair, ...]:
-        repairing = _Reconciling(wanted, session, ledger, opener, apply)
+        auditor = auditor_of(wanted.spec, Asked(wanted.by), session, ledger, lambda due, partition: SourceVerdict())
+        repairing = _Reconciling(wanted, session, ledger, opener, apply, auditor)
         batches = tuple(repairing.batches())
         recorded = {item.partition for item in batches if item.kind is Kind.RECORD_LOAD}
         return (*batches, *repairing.changes(recorded))
@@ -100,6 +100,7 @@ class _Reconciling:
     ledger: Ledger
     opener: PartOpener
     apply: bool
+    auditor: Auditor
 
     # --- batches that the ledger does not know ------------------------------------------------------------------------
 
@@ -109,7 +110,13 @@ class _Reconciling:
         for manifest in self.wanted.batches:
             if not self.wanted.wants(manifest.partition):
                 continue
-            where = (spec.table, 1, manifest.partition, manifest.batch_id, manifest.content_fingerprint)
+            where = (
+                spec.table,
+                self.auditor.version,
+                manifest.partition,
+                manifest.batch_id,
+                manifest.content_fingerprint,
+            )
             with self.session.transaction():
                 said = self.session.query(sql.event_of_batch(*where))
             step, state = said[0] if said else ("", "")
@@ -152,30 +159,27 @@ class _Reconciling:
 
     def changes(self, recorded: Collection[str]) -> Iterator[Repair]:
         """Columns, then partitions, that are not as the ledger says; those whose load is ``recorded`` will be."""
-        auditor = Auditor(
-            self.wanted.spec, Asked(self.wanted.by), self.session, self.ledger, lambda due, partition: SourceVerdict()
-        )
         if not self.wanted.partitions:
-            yield from self._columns(auditor.look_at_table())
-        for due in due_partitions(self.wanted.spec, auditor.asked, self.session):
+            yield from self._columns(self.auditor.look_at_table())
+        for due in self.auditor.due_partitions():
             if self.wanted.wants(due.key) and due.key not in recorded:
-                yield from self._rows(due, auditor)
+                yield from self._rows(due, self.auditor)
 
     def _columns(self, look: Look) -> Iterator[Repair]:
         for found in look.findings:
             shape = None
             if self.wanted.accept and self.apply:
                 with self.session.transaction():
-                    if shape := self.session.shape(self.wanted.spec.relation):
-                        table = self.wanted.spec.table
-                        [(event,)] = self.session.query(sql.newest_event_id(table, 1))
-                        self.session.execute(sql.record_shape(table, 1, event, as_text(columns_of(shape))))
+                    if shape := self.session.shape(self.auditor.spec.relation):
+                        of = (self.wanted.spec.table, self.auditor.version)
+                        [(event,)] = self.session.query(sql.newest_event_id(*of))
+                        self.session.execute(sql.record_shape(*of, event, as_text(columns_of(shape))))
                 if shape:
                     self._close(replace(look, findings=()))
             yield self._accepted(WHOLE_TABLE, Kind.ACCEPT_COLUMNS, found.message, made=shape is not None)
 
     def _rows(self, due: Due, auditor: Auditor) -> Iterator[Repair]:
-        spec, partition = self.wanted.spec, Partition(due.start, due.end, key=due.key, zone=self.wanted.spec.timezone)
+        spec, partition = self.auditor.spec, Partition(due.start, due.end, key=due.key, zone=self.wanted.spec.timezone)
         with self.session.transaction(snapshot=True):
             look = auditor.look_at_rows(due, partition)
             shape = self.session.shape(spec.relation)
@@ -189,7 +193,7 @@ class _Reconciling:
             yield self._accepted(due.key, Kind.ACCEPT_ROWS, found.message, made=made)
 
     def _close(self, look: Look) -> None:
-        write_down(self.wanted.spec.table, look, self.wanted.by, self.session)
+        self.auditor.write_down(look)
 
     def _accepted(self, partition: str, kind: Kind, message: str, *, made: bool) -> Repair:
         if self.wanted.accept:

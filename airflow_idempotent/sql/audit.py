@@ -88,6 +88,10 @@ VALUES (%(table)s, %(version)s, %(partition)s, %(cause)s, %(state)s, %(event)s, 
 _OPEN_DRIFT = """
 SELECT table_name, partition_key, cause, event_id, message, run, recorded_at FROM airflow_idempotent.open_drift
 WHERE (%(table)s::text IS NULL OR table_name = %(table)s::text)
+  AND NOT EXISTS (  -- of a version that was live before: nobody reads it any more
+    SELECT FROM airflow_idempotent.table_versions v JOIN airflow_idempotent.events e USING (table_name, table_version)
+    WHERE v.table_name = open_drift.table_name AND v.state = 'SWAPPED'
+      AND v.table_version <> open_drift.table_version)
 ORDER BY table_name, partition_key, cause
 """
 
