@@ -25,13 +25,18 @@ def run(args: Namespace, out: Output) -> int:
         allow_empty=args.allow_empty,
         allow_changes=args.allow_changes,
         by=args.by,
+        partition=args.partition or "",
+        timezone=args.timezone,
         on_dependents=args.on_dependents,
         timeouts=Timeouts(lock=args.lock_timeout),
     )
     keeping = Keeping(span(args.keep_for, command="swap"), args.keep_versions)
     connect = connector(args.dsn, command="swap")
-    done = swap(order, connect=connect)
-    cleaned = clean_up(live, keeping, connect=connect, timeouts=order.timeouts)
+    try:
+        done = swap(order, connect=connect)
+    except ValueError as error:
+        raise UsageError(command="swap", reason=str(error)) from None
+    cleaned = clean_up(Relation.parse(done.table), keeping, connect=connect, timeouts=order.timeouts)
     out.document(done.as_pointer() | {"dropped": cleaned.dropped, "left": dict(cleaned.left)})
     out.say(said(done), *cleaned_lines(cleaned))
     return DONE
