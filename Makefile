@@ -94,6 +94,10 @@ bench-backfill: $(READY)-bench ## Measure 30 days loaded again, one and two at a
 bench-checks: $(READY)-bench ## Measure twenty checks of 5 million rows against one query by hand
 	$(BIN)/python benchmarks/checks.py $(ARGS)
 
+.PHONY: bench-swap
+bench-swap: $(READY)-bench ## Measure how long readers wait for a swap; ARGS="--only lookups view"
+	$(BIN)/python benchmarks/swap.py $(ARGS)
+
 # --------------------------------------------------------------------------------------------------------------- checking
 
 .PHONY: test

@@ -76,8 +76,8 @@ def with_earlier(path: Path, document: dict[str, Any]) -> dict[str, Any]:
 
 def _and_others(items: list[dict[str, Any]], earlier: list[dict[str, Any]], *named: str) -> list[dict[str, Any]]:
     """Items, behind those of earlier whose names none of them has."""
-    taken = {tuple(item[name] for name in named) for item in items}
-    return [item for item in earlier if tuple(item[name] for name in named) not in taken] + items
+    taken = {tuple(item.get(name) for name in named) for item in items}
+    return [item for item in earlier if tuple(item.get(name) for name in named) not in taken] + items
 
 
 def as_json(figures: Figures) -> list[dict[str, Any]]:
