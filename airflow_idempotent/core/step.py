@@ -151,7 +151,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Proof that a step committed: its ledger event. ``replayed`` means an earlier attempt did the work."""
+    """Proof that a step committed: its ledger event. ``replayed`` means an earlier attempt did the work.
+
+    ``changed`` is False where an earlier run has judged, and told downstream DAGs of, the same rows.
+    """
 
     table: str
     partition: str
@@ -166,6 +169,7 @@ class Receipt:
     table_version: int = 1
     replayed: bool = False
     dry_run: bool = False
+    changed: bool = True
     notes: tuple[str, ...] = ()
 
     def as_pointer(self) -> dict[str, Any]:

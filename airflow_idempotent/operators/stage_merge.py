@@ -145,5 +145,5 @@ class StageMergeOperator(PartitionOperator):
         )
         self.diary.note(key, receipt=receipt, checks=receipt.checks)
         if not (receipt.replayed or receipt.dry_run):
-            count_rows(spec.table, receipt.effects.as_dict())
+            count_rows(receipt)
         return receipt.as_pointer()
