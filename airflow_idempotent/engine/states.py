@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_idempotent.core.audit import Cause, Finding
 from airflow_idempotent.core.step import State
+from airflow_idempotent.core.window import Position
 from airflow_idempotent.engine.attempts import Connect
 from airflow_idempotent.engine.findings import as_finding
 from airflow_idempotent.engine.ledger import Ledger
@@ -78,10 +79,10 @@ def watermark_changes(connect: Connect) -> list[dict[str, Any]]:
     return [dict(zip(marks.CHANGE_COLUMNS, row, strict=True)) for row in _read(connect, marks.CHANGES)]
 
 
-def watermark_of(connect: Connect, table: str, cursor: str) -> datetime | None:
+def watermark_of(connect: Connect, table: str, cursor: str) -> Position | None:
     """The watermark of an incremental query; None when nothing was published by that cursor yet."""
     rows = _read(connect, marks.watermark_of(table), table)
-    return next((watermark for name, watermark in rows if name == cursor), None)
+    return next((time if number is None else number for name, time, number in rows if name == cursor), None)
 
 
 def _read(connect: Connect, statement: Statement, table: str | None = None) -> list[tuple[Any, ...]]:

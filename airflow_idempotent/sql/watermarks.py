@@ -7,7 +7,8 @@ from typing import Any
 from airflow_idempotent.sql.statement import Statement
 
 WATERMARK_COLUMNS = (
-    "table_name", "watermark", "loaded_until", "recorded_at", "cursor_name", "cursor_watermark", "set_by", "gap_start",
+    "table_name", "watermark", "loaded_until", "recorded_at", "cursor_name", "cursor_watermark", "cursor_number",
+    "set_by", "gap_start",
 )  # fmt: skip
 WATERMARKS = Statement(f"SELECT {', '.join(WATERMARK_COLUMNS)} FROM airflow_idempotent.watermarks ORDER BY 1")
 
@@ -17,19 +18,16 @@ GAPS = Statement(f"SELECT {', '.join(GAP_COLUMNS)} FROM airflow_idempotent.gaps 
 LATE_COLUMNS = ("table_name", "partition_key", "late_rows", "too_late_rows", "future_rows", "null_cursor_rows")
 LATE = Statement(
     f"""
-SELECT {", ".join(LATE_COLUMNS)} FROM (
-    SELECT DISTINCT ON (table_name, table_version, partition_key) *
-    FROM airflow_idempotent.events WHERE step = 'stage_merge' AND state = 'published'
-    ORDER BY table_name, table_version, partition_key, event_id DESC
-) AS newest
-WHERE late_rows + too_late_rows + future_rows + null_cursor_rows > 0 ORDER BY table_name, partition_start
+SELECT {", ".join(f"e.{name}" for name in LATE_COLUMNS)}
+FROM airflow_idempotent.events AS e JOIN airflow_idempotent.partition_heads AS h ON h.load_event_id = e.event_id
+WHERE e.late_rows + e.too_late_rows + e.future_rows + e.null_cursor_rows > 0 ORDER BY e.table_name, e.partition_start
 """
 )
 """Of the newest load of each partition, the rows whose time was not the one expected; where there are some."""
 
 CHANGE_COLUMNS = (
-    "table_name", "kind", "cursor_name", "old_watermark", "new_watermark", "changed_by", "database_role", "reason",
-    "changed_at",
+    "table_name", "kind", "cursor_name", "old_watermark", "new_watermark", "old_number", "new_number", "changed_by",
+    "database_role", "reason", "changed_at",
 )  # fmt: skip
 CHANGES = Statement(
     f"SELECT {', '.join(CHANGE_COLUMNS)} FROM airflow_idempotent.watermark_changes ORDER BY change_id DESC"
@@ -39,7 +37,8 @@ CHANGES = Statement(
 def watermark_of(table: str, version: int = 1) -> Statement:
     """The cursor of a table's incremental query, and how far it is."""
     return Statement(
-        "SELECT cursor_name, cursor_watermark FROM airflow_idempotent.watermark_of(%(table)s, %(version)s)",
+        "SELECT cursor_name, cursor_watermark, cursor_number "
+        "FROM airflow_idempotent.watermark_of(%(table)s, %(version)s)",
         {"table": table, "version": version},
     )
 
@@ -48,8 +47,21 @@ def is_set(table: str, version: int = 1) -> Statement:
     """Whether the watermark was set by hand, and not recomputed since."""
     return Statement(
         "SELECT EXISTS (SELECT FROM airflow_idempotent.watermark_bases "
-        "WHERE table_name = %(table)s AND table_version = %(version)s AND value IS NOT NULL)",
+        "WHERE table_name = %(table)s AND table_version = %(version)s AND (value IS NOT NULL OR number IS NOT NULL))",
         {"table": table, "version": version},
+    )
+
+
+def is_numbered(table: str, cursor: str, version: int = 1) -> Statement:
+    """Whether the newest load by that cursor has read by a number."""
+    return Statement(
+        """
+SELECT coalesce((SELECT read_from_number IS NOT NULL FROM airflow_idempotent.events
+                 WHERE table_name = %(table)s AND table_version = %(version)s AND cursor_name = %(cursor)s
+                   AND step = 'stage_merge' AND state = 'published'
+                 ORDER BY event_id DESC LIMIT 1), false)
+""",
+        {"table": table, "version": version, "cursor": cursor},
     )
 
 
@@ -67,8 +79,10 @@ def record_change(values: dict[str, Any]) -> Statement:
     return Statement(
         """
 INSERT INTO airflow_idempotent.watermark_changes
-    (table_name, kind, cursor_name, old_watermark, new_watermark, after_event, changed_by, reason)
-VALUES (%(table)s, %(kind)s, %(cursor)s, %(old)s, %(new)s, %(after)s, %(by)s, %(reason)s)
+    (table_name, kind, cursor_name, old_watermark, new_watermark, old_number, new_number, after_event, changed_by,
+     reason)
+VALUES (%(table)s, %(kind)s, %(cursor)s, %(old)s, %(new)s, %(old_number)s, %(new_number)s, %(after)s, %(by)s,
+     %(reason)s)
 """,
         values,
     )

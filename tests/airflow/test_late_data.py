@@ -314,3 +314,49 @@ def test_a_backfill_of_an_incremental_query_reads_its_partition_and_moves_no_wat
     assert effects(receipt) == {"inserted": 1}
     warehouse.execute("select watermark from airflow_idempotent.watermarks")
     assert warehouse.fetchall() == [("2025-05-01 22:00:00+00",)]
+
+
+@pytest.fixture
+def numbers(warehouse: Any, words: dict[str, Any]) -> dict[str, Any]:
+    """Give the spec of orders that come by an incremental query, in the order of their ids."""
+    warehouse.execute(
+        "create table shop (order_id bigserial primary key, amount numeric(12,2), note text, order_date date); "
+        "insert into shop (amount, note, order_date) values (10, 'a', '2025-05-01'), (20, 'b', '2025-05-01')"
+    )
+    source = {"kind": "query", "conn_id": "warehouse", "sql": "select * from shop", "cursor": "order_id"}
+    return words | {"source": source | {"initial_value": 0}, "version": ["order_id"], "strategy": "insert_only"}
+
+
+def test_an_integer_cursor_reads_on_from_the_greatest_id(warehouse: Any, numbers: dict[str, Any]) -> None:
+    first = done(numbers, scheduled(1))
+    warehouse.execute(
+        "insert into shop (amount, note, order_date) values (30, 'c', '2025-05-02'), (40, 'late', '2025-05-01')"
+    )
+    second = done(numbers, scheduled(2))
+    cleared = done(numbers, scheduled(2))
+    warehouse.execute("insert into shop (amount, note, order_date) values (50, 'd', '2025-05-02')")
+    again = done(numbers, scheduled(2))
+
+    assert [effects(receipt) for [receipt] in (first, second, cleared, again)] == [
+        {"inserted": 2},
+        {"inserted": 2, "unchanged": 1},
+        {"unchanged": 3},
+        {"unchanged": 3},
+    ]
+    assert second[0]["late_rows"] + second[0]["too_late_rows"] == 1, "the one read again is not counted"
+    [[planned]] = PlanOperator(task_id="plan", spec=load_mapping(numbers, name="o.yaml")).execute(scheduled(3))
+    assert (planned["low"], planned["known_until"]) == ("4", "4")
+
+
+def test_a_backfill_by_an_integer_cursor_reads_its_partition_by_the_time(
+    warehouse: Any, numbers: dict[str, Any]
+) -> None:
+    run = scheduled(1)
+    run["dag_run"].run_type = "backfill"
+    warehouse.execute("insert into shop (amount, note, order_date) values (30, 'c', '2025-05-02')")
+
+    [receipt] = done(numbers, run)
+
+    assert effects(receipt) == {"inserted": 2}
+    warehouse.execute("select cursor_number from airflow_idempotent.watermarks")
+    assert warehouse.fetchall() == []

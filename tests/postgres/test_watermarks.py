@@ -187,6 +187,53 @@ def test_the_command_shows_sets_and_recomputes(runs: Runs, watermark: Any) -> No
     assert "-> 2025-05-01 12:00:00+00:00" in watermark("recompute", "orders", "--reason", "wrong").out
 
 
+def numbered(connect: Connect) -> Any:
+    return watermark_of(connect, TABLE, "at")
+
+
+def test_a_number_moves_by_the_same_rules(runs: Runs, connect_once: Connect) -> None:
+    seen = []
+    for publish in (
+        lambda: runs.publish(1, 0, 99),
+        lambda: runs.publish(7, 0, 500, "backfill"),
+        lambda: runs.publish(2, 99, 1000),  # more digits
+        lambda: runs.publish(3, 2000, 3000),  # nobody has read what lies between
+        lambda: runs.publish(4, 1000, None),
+        lambda: runs.publish(5, 1000, 2000),
+    ):
+        publish()
+        seen.append(numbered(connect_once))
+
+    assert seen == [99, 99, 1000, 1000, 1000, 3000]
+    assert runs.query("SELECT watermark, cursor_number FROM airflow_idempotent.watermarks") == [("3000", 3000)]
+
+
+def test_a_number_that_is_set_holds_and_forgives_what_was_missing(runs: Runs, connect_once: Connect) -> None:
+    runs.publish(1, 0, 10)
+    runs.fail(2, 10)
+
+    refused = pytest.raises(WatermarkError, match="its cursor 'at' is a number")
+    with refused:
+        change_watermark(TABLE, at(1), connect=connect_once, by="ann", reason="restored")
+    changed = change_watermark(TABLE, 4, connect=connect_once, by="ann", reason="restored")
+    runs.publish(3, 4, 30)
+    moved = numbered(connect_once)
+    back = change_watermark(TABLE, None, connect=connect_once, by="ann", reason="was wrong")
+
+    assert (changed.old, changed.new, moved, back.new) == (10, 4, 30, 10)
+
+
+@pytest.mark.cli
+def test_a_number_is_shown_and_set(runs: Runs, watermark: Any) -> None:
+    runs.publish(1, 0, 10)
+
+    changed = watermark("set", "orders", "3", "--reason", "restored", "--by", "ann")
+
+    assert "public.orders: watermark at 10 -> 3; no row was changed." in changed.out
+    assert "public.orders: watermark at 3," in watermark("show").out
+    assert watermark("show", "--json").document["changes"][0]["new_number"] == 3
+
+
 @pytest.mark.cli
 @pytest.mark.parametrize(
     ("words", "said"),
