@@ -73,10 +73,7 @@ def _user() -> str:
 
 
 def _show(connect: Connect, table: str | None, out: Output) -> int:
-    marks, holes, changes = (
-        [row for row in rows if table in (None, row["table_name"])]
-        for rows in (watermarks(connect), gaps(connect), watermark_changes(connect))
-    )
+    marks, holes, changes = (read(connect, table) for read in (watermarks, gaps, watermark_changes))
     out.document({"watermarks": marks, "gaps": holes, "changes": changes})
     if not marks and not holes:
         out.say(f"No scheduled run{f' of {table}' if table else ''} was published yet.")

@@ -39,31 +39,38 @@ def change_watermark(table: str, new: Position | None, *, connect: Connect, by: 
     def work(session: Session, ledger: Ledger) -> Changed:
         with session.transaction():
             ledger.lock_table(table)
-            cursor, old, numbered = _standing(table, session)
+            version, cursor, old, numbered = _standing(table, session)
             if new is not None and isinstance(new, int) is not numbered:
                 kind = "a number" if numbered else "an instant"
                 raise WatermarkError(table=table, reason=f"its cursor {cursor!r} is {kind}, {new} is none")
-            [(is_set,)] = session.query(sql.is_set(table))
+            [(is_set,)] = session.query(sql.is_set(table, version))
             if new == old if new is not None else not is_set:
                 return Changed(table, cursor, old, old, written=False)
-            [(newest,)] = session.query(sql.newest_event(table))
-            values = {"table": table, "cursor": cursor, "by": by, "reason": reason, **_places("old", old)}
+            [(newest,)] = session.query(sql.newest_event(table, version))
+            values = {
+                "table": table,
+                "version": version,
+                "cursor": cursor,
+                "by": by,
+                "reason": reason,
+                **_places("old", old),
+            }
             values |= _places("new", new)
             values |= {"kind": "recompute", "after": 0} if new is None else {"kind": "set", "after": newest}
             session.execute(sql.record_change(values))
-            return Changed(table, cursor, old, _standing(table, session)[1])
+            return Changed(table, cursor, old, _standing(table, session)[2])
 
     return attempt_at(work, table=table, partition="watermark", connect=connect, timeouts=Timeouts())
 
 
-def _standing(table: str, session: Session) -> tuple[str, Position | None, bool]:
-    """The cursor, how far it is, and whether it is a number."""
+def _standing(table: str, session: Session) -> tuple[int, str, Position | None, bool]:
+    """The version that is live, its cursor, how far that is, and whether it is a number."""
     rows = session.query(sql.watermark_of(table))
-    if not rows or rows[0][0] is None:
+    if not rows or rows[0][1] is None:
         raise WatermarkError(table=table)
-    cursor, time, number = rows[0]
-    [(numbered,)] = session.query(sql.is_numbered(table, cursor))
-    return cursor, number if numbered else time, numbered
+    version, cursor, time, number = rows[0]
+    [(numbered,)] = session.query(sql.is_numbered(table, cursor, version))
+    return version, cursor, number if numbered else time, numbered
 
 
 def _places(name: str, position: Position | None) -> dict[str, Any]:
