@@ -153,6 +153,7 @@ class Step:
 class Receipt:
     """Proof that a step committed: its ledger event. ``replayed`` means an earlier attempt did the work.
 
+    ``relation`` is the table that was written or judged, a shadow maybe; empty where only the ledger was asked.
     ``changed`` is False where an earlier run has judged, and told downstream DAGs of, the same rows.
     """
 
@@ -167,6 +168,7 @@ class Receipt:
     recorded_at: datetime | None = None
     content_fingerprint: str = ""
     table_version: int = 1
+    relation: str = ""
     replayed: bool = False
     dry_run: bool = False
     changed: bool = True

@@ -100,6 +100,8 @@ def _look(
     facts = gather(
         session,
         by_rows,
+        table=spec.table,
+        version=spec.number,
         shape=shape,
         partition=load.partition,
         manifest=load.manifest,

@@ -75,6 +75,7 @@ def still_holds(load: Load, held: Held, shape: TableShape, session: Session, led
         recorded_at=held.recorded_at,
         content_fingerprint=published.content_fingerprint,
         table_version=load.spec.number,
+        relation=str(load.spec.relation),
         replayed=True,
         changed=False,
     )

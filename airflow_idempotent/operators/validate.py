@@ -90,7 +90,7 @@ class ValidatePartitionOperator(PartitionOperator):
     def teller(self) -> Answers:
         from airflow_idempotent.operators.openlineage import Validating
 
-        return Validating(self.load_spec(), self.diary.done)
+        return Validating(self.load_spec(), self.diary.done, shadow=self.builds_shadow(self.target))
 
     def step(self, spec: LoadSpec, assignment: Assignment, context: Context) -> dict[str, Any]:
         """Look at one partition; the verdict as a pointer."""
