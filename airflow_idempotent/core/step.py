@@ -153,7 +153,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Proof that a step committed: its ledger event. ``replayed`` means an earlier attempt did the work."""
+    """Proof that a step committed: its ledger event. ``replayed`` means an earlier attempt did the work.
+
+    ``relation`` is the table that was written or judged, a shadow maybe; empty where only the ledger was asked.
+    ``changed`` is False where an earlier run has judged, and told downstream DAGs of, the same rows.
+    """
 
     table: str
     partition: str
@@ -166,8 +170,10 @@ class Receipt:
     recorded_at: datetime | None = None
     content_fingerprint: str = ""
     table_version: int = 1
+    relation: str = ""
     replayed: bool = False
     dry_run: bool = False
+    changed: bool = True
     notes: tuple[str, ...] = ()
 
     def as_pointer(self) -> dict[str, Any]:

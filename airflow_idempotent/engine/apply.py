@@ -170,6 +170,7 @@ def _gate(work: Work, action: RunChecks) -> None:
     facts = gather(
         work.session,
         answerable,
+        table=work.step.table,
         shape=work.step.target,
         partition=work.step.partition,
         manifest=work.step.manifest,

@@ -161,8 +161,8 @@ def in_one_moment(
         try:
             with session.waiting_shortly():
                 session.query(setting("lock_timeout", f"{sql.LOCK_WAIT_MS}ms"))
+                held.since = time.monotonic()
                 for lock in locks:
-                    held.since = time.monotonic()
                     session.execute(lock)
                 change()
         except Exception as error:

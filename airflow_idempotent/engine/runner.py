@@ -49,7 +49,7 @@ def run_step(
         ledger.lock(step)
         done = ledger.receipt(step)
         if done and step.may_replay:
-            return done.replay()
+            return replace(done.replay(), relation=str(step.target.relation))
         session.clear_leftovers()
         if dry_run:
             for action in step.prepare:
