@@ -20,8 +20,11 @@ def run(args: Namespace, out: Output) -> int:
     """Swap, then drop the retired versions whose time is over."""
     order, keeping = _of_spec(args) if args.table.endswith((".yaml", ".yml")) else _of_words(args)
     connect = connector(args.dsn, command="swap")
-    done = swap(order, connect=connect)
-    cleaned = clean_up(order.live, keeping, connect=connect, timeouts=order.timeouts)
+    try:
+        done = swap(order, connect=connect)
+    except ValueError as error:
+        raise UsageError(command="swap", reason=str(error)) from None
+    cleaned = clean_up(Relation.parse(done.table), keeping, connect=connect, timeouts=order.timeouts)
     out.document(done.as_pointer() | {"dropped": cleaned.dropped, "left": dict(cleaned.left)})
     out.say(said(done), *cleaned_lines(cleaned))
     return DONE
@@ -36,6 +39,8 @@ def _of_words(args: Namespace) -> tuple[SwapOrder, Keeping]:
         allow_empty=args.allow_empty,
         allow_changes=args.allow_changes,
         by=args.by,
+        partition=args.partition or "",
+        timezone=args.timezone,
         on_dependents=args.on_dependents,
         timeouts=Timeouts(lock=args.lock_timeout),
     )
@@ -57,6 +62,7 @@ def _of_spec(args: Namespace) -> tuple[SwapOrder, Keeping]:
         version=spec.table_version,
         allow_empty=args.allow_empty,
         allow_changes=True,
+        by=spec.publish.by,
         gates=spec.publish.gates,
         on_dependents="carry" if args.on_dependents == "carry" else spec.publish.on_dependents,
         timeouts=Timeouts(lock=args.lock_timeout),

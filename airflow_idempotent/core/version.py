@@ -123,6 +123,8 @@ class SwapOrder:
     ``allow_changes`` one whose columns or keys differ. ``gates`` are for versions that loads have built.
     ``on_dependents`` says what becomes of views and foreign keys of other tables that refer to the live table:
     nothing is swapped, or they refer to the new one. ``by`` None leaves it as it is how readers get to the table.
+    ``partition`` is the key of the one partition whose child table is meant, in ``timezone``; once that is found, it is
+    the live table, and ``within`` says of what table and which partition.
     """
 
     live: Relation
@@ -132,6 +134,9 @@ class SwapOrder:
     allow_changes: bool = False
     gates: Cutover | None = None
     by: By | None = None
+    partition: str = ""
+    timezone: str = "UTC"
+    within: tuple[str, str] | None = None
     on_dependents: OnDependents = "refuse"
     timeouts: Timeouts = field(default_factory=Timeouts)
 
