@@ -120,6 +120,7 @@ class Step:
     ``guarded`` refuses a batch that another spec has published.
     ``consecutive_since`` is from where on each scheduled partition is to be published; None when some may not be.
     ``looks_back`` that a later run reads it again: whatever it writes came late.
+    ``spec_text`` is the whole spec where the ledger keeps it: so a version goes on to be loaded by its own.
     """
 
     target: TableShape
@@ -136,12 +137,18 @@ class Step:
     guarded: bool = False
     consecutive_since: datetime | None = None
     looks_back: bool = False
+    spec_text: str = field(default="", repr=False)
     timeouts: Timeouts = field(default_factory=Timeouts)
     notes: tuple[str, ...] = ()
 
     @property
     def table(self) -> str:
         return self.name or str(self.target.relation)
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether what is loaded is a version beside the live table, which nobody reads as such."""
+        return self.table != str(self.target.relation)
 
     def superseded(self) -> Self:
         """The same step for a batch that is no longer the newest of its partition."""

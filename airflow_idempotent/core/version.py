@@ -99,6 +99,8 @@ class Keeping:
 
 
 OnDependents = Literal["refuse", "carry"]
+Target = Literal["live", "shadow", "retired"]
+"""What a load writes: what readers read, the version that is built, or the one that was live before."""
 
 
 @dataclass(frozen=True, slots=True)

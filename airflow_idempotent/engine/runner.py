@@ -79,6 +79,8 @@ def record(work: Work, step: Step, ledger: Ledger, *, seconds: float) -> Receipt
         seconds=seconds,
     )
     remember_columns(step.target, receipt, work.session)
+    if step.spec_text:
+        Journal(work.session).keep_spec(step.table, step.table_version, step.spec_fingerprint, step.spec_text)
     keep(work, receipt.event_id or 0)
     return receipt
 
@@ -103,8 +105,7 @@ def refuse_other_version(step: Step, session: Session) -> None:
     Raises:
         TargetChanged: it has.
     """
-    takes_for_live = step.table == str(step.target.relation)
-    if (Journal(session).live_number(step.table) == step.table_version) != takes_for_live:
+    if (Journal(session).live_number(step.table) == step.table_version) == step.is_beside:
         raise TargetChanged(step.table)
 
 

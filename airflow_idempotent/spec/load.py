@@ -78,7 +78,8 @@ class LoadSpec(Model):
     )
 
     _number: int = PrivateAttr(1)
-    _is_shadow: bool = PrivateAttr(False)
+    _is_beside: bool = PrivateAttr(False)
+    _lands_apart: bool = PrivateAttr(False)
 
     @model_validator(mode="before")
     @classmethod
@@ -186,18 +187,23 @@ class LoadSpec(Model):
 
     @property
     def relation(self) -> Relation:
-        """The table that is loaded: the live one, or the shadow of this version."""
-        return version_name(self.live, self._number) if self._is_shadow else self.live
+        """The table that is loaded: the live one, or this version of it, which is kept beside."""
+        return version_name(self.live, self._number) if self._is_beside else self.live
 
     @property
     def number(self) -> int:
         """The version of the table that is loaded, as the ledger counts."""
         return self._number
 
-    def of_version(self, number: int, *, shadow: bool = False) -> Self:
-        """The same spec, for the live table that is this version, or for a shadow."""
+    @property
+    def landed_as(self) -> str:
+        """Under which name its batches are landed: the table's, or a version's that has a source of its own."""
+        return str(version_name(self.live, self._number)) if self._lands_apart else self.table
+
+    def of_version(self, number: int, *, beside: bool = False, lands_apart: bool = False) -> Self:
+        """The same spec, for the live table that is this version, or for a version beside it."""
         found = self.model_copy()
-        found._number, found._is_shadow = number, shadow
+        found._number, found._is_beside, found._lands_apart = number, beside, lands_apart
         return found
 
     def policy_for(self, option: str) -> str:

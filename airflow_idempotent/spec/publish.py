@@ -33,10 +33,20 @@ class Publish(Model):
         description="When views or foreign keys of other tables refer to the live table: swap nothing, or let them "
         "refer to the new one.",
     )
+    dual_write: bool = Field(
+        True,
+        description="While a version is built, runs that load the live table load it too, and compare both; false: it "
+        "is loaded by runs with target shadow alone.",
+    )
+    rollback_window: Duration = Field(
+        timedelta(days=2),
+        description="How long after a swap loads write the version before it, too, so that a rollback keeps them; 0: "
+        "not at all.",
+    )
     keep_for: Duration = Field(timedelta(days=7), description="How long retired versions stay at least, e.g. 7d.")
     keep_versions: int = Field(1, ge=0, description="How many retired versions stay at least.")
 
-    @field_validator("keep_for")
+    @field_validator("keep_for", "rollback_window")
     @classmethod
     def _not_before(cls, value: timedelta) -> timedelta:
         if value < timedelta(0):

@@ -25,6 +25,19 @@ CREATE INDEX ON airflow_idempotent.versions (table_name, table_version, entry_id
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON airflow_idempotent.versions
     FOR EACH STATEMENT EXECUTE FUNCTION airflow_idempotent.refuse_change();
 
+-- By which spec a version is loaded; a row for each that means something else. Written by the load that saw it first.
+CREATE TABLE airflow_idempotent.version_specs (
+    spec_id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    table_name       text NOT NULL,
+    table_version    int NOT NULL,
+    spec_fingerprint text NOT NULL,
+    spec             jsonb NOT NULL,
+    recorded_at      timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX ON airflow_idempotent.version_specs (table_name, table_version, spec_id DESC);
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON airflow_idempotent.version_specs
+    FOR EACH STATEMENT EXECUTE FUNCTION airflow_idempotent.refuse_change();
+
 CREATE VIEW airflow_idempotent.table_versions AS
     SELECT DISTINCT ON (table_name, table_version) *
     FROM airflow_idempotent.versions

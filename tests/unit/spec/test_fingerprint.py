@@ -75,6 +75,8 @@ TABLE = [
     ("publish.clean_intervals", 3, SAME),
     ("publish.max_row_change", 0.1, SAME),
     ("publish.on_dependents", "carry", SAME),
+    ("publish.dual_write", False, SAME),
+    ("publish.rollback_window", "1d", SAME),
     ("publish.keep_for", "1d", SAME),
     ("publish.keep_versions", 2, SAME),
     ("description", "One row per order.", SAME),
