@@ -54,4 +54,5 @@ def dual_write(
 def _loaded(load: Load, store: BatchStore, connect: Connect) -> dict[str, Any]:
     loaded = stage_merge(load, connect=connect, batches=store, is_last=True)
     receipt = validate(load, connect=connect, batches=store)
-    return {"state": str(receipt.state), "effects": loaded.effects.as_dict()}
+    found = {"state": str(receipt.state), "effects": loaded.effects.as_dict()}
+    return found | ({"likeness": str(receipt.comparison.likeness)} if receipt.comparison else {})

@@ -137,7 +137,8 @@ def _facts(outcome: Outcome) -> Iterator[str]:
         if said["state"] == "behind":
             yield f"version {said['version']} stays behind: {said['message'].splitlines()[0]}"
         else:
-            yield f"version {said['version']} beside it: {said['state']}"
+            alike = f", {said['likeness'].replace('_', ' ')}" if "likeness" in said else ""
+            yield f"version {said['version']} beside it: {said['state']}{alike}"
     if outcome.skipped:
         yield f"skipped: {outcome.skipped}"
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from airflow_idempotent.core.actions import Action, Superseding
 from airflow_idempotent.core.columns import TableShape
+from airflow_idempotent.core.divergence import Comparison
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.staged import Scope
@@ -158,7 +159,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Proof that a step committed: its ledger event. ``replayed`` means an earlier attempt did the work."""
+    """Proof that a step committed: its ledger event. ``replayed`` means an earlier attempt did the work.
+
+    ``comparison`` is with the live table, of a version that is built beside it.
+    """
 
     table: str
     partition: str
@@ -174,6 +178,7 @@ class Receipt:
     replayed: bool = False
     dry_run: bool = False
     notes: tuple[str, ...] = ()
+    comparison: Comparison | None = field(default=None, repr=False)
 
     def as_pointer(self) -> dict[str, Any]:
         """The small part that travels through XCom and asset events: plain JSON values.
@@ -192,6 +197,7 @@ class Receipt:
             "too_late_rows": self.measure.too_late_rows,
             "replayed": self.replayed,
             "dry_run": self.dry_run,
+            **({"likeness": str(self.comparison.likeness)} if self.comparison else {}),
         }
 
     def replay(self) -> Self:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from airflow_idempotent.checks import Reconcile
+from airflow_idempotent.core.divergence import Comparison, Likeness
 from airflow_idempotent.core.step import Attempt, Measure, Receipt, State, Timeouts
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict, closes_gate
 from airflow_idempotent.engine.attempts import Connect, attempt_at
 from airflow_idempotent.engine.baseline import baseline_of, changed_since, measured, shape_of
 from airflow_idempotent.engine.batches import PartOpener
+from airflow_idempotent.engine.divergence import compare, is_compared, not_comparable
 from airflow_idempotent.engine.facts import gather
 from airflow_idempotent.engine.gate import evaluate
+from airflow_idempotent.engine.journal import Journal
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.locating import locate
+from airflow_idempotent.engine.refusals import is_driver_error, reason, sqlstate
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.shadow import addressed
 from airflow_idempotent.engine.surroundings import loaded, surrounded
@@ -24,8 +29,12 @@ from airflow_idempotent.plan.build import Load, blank_step
 from airflow_idempotent.plan.fitting import target_problems, the_target_has
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.sql.checks import target_place
+from airflow_idempotent.sql.divergence import record as record_comparison
+from airflow_idempotent.sql.statement import Statement
 
 log = logging.getLogger(__name__)
+_OF_THE_ROWS = ("22", "42")
+"""Classes of SQLSTATE of rows, or of types, that cannot be compared."""
 
 
 def validate(
@@ -43,13 +52,20 @@ def validate(
     def work(session: Session, ledger: Ledger) -> Receipt:
         with session.transaction(snapshot=True):
             found = replace(load, spec=addressed(load.spec, load.target, session))
-            return _record(found, _look(found, session, ledger, batches), session, ledger)
+            receipt = _record(found, _look(found, session, ledger, batches), session, ledger)
+            if load.target == "shadow" and found.spec.relation != found.spec.live and is_compared(found.spec):
+                receipt = replace(receipt, comparison=_compared(found, session, attempt or Attempt()))
+            return receipt
 
     spec, where = load.spec, {"table": load.spec.table, "partition": load.partition.key}
     timeouts = Timeouts(spec.lock_timeout, spec.statement_timeout)
     receipt = attempt_at(
         work, table=spec.table, partition=load.partition.key, connect=connect, timeouts=timeouts, attempt=attempt
     )
+    if (compared := receipt.comparison) is not None:
+        level = logging.INFO if compared.likeness is Likeness.CLEAN else logging.WARNING
+        told = compared.message or f"{compared.rows or 0:,} rows, as in the live table"
+        log.log(level, "validate table=%s partition=%s likeness=%s %s", *where.values(), compared.likeness, told)
     for result in receipt.checks:
         log.info("validate table=%s partition=%s verdict=%s %s", *where.values(), result.verdict, result)
     if failures := closes_gate(receipt.checks):
@@ -107,6 +123,22 @@ def _look(
             result = replace(result, message=f"{result.message}, {found.message}", samples=found.samples)
         results += (result,)
     return published, now, results
+
+
+def _compared(load: Load, session: Session, attempt: Attempt) -> Comparison:
+    """The partition of a new version held against the live table, as the ledger keeps it."""
+    session.execute(Statement("SAVEPOINT idem_compare"))
+    try:
+        found = compare(load, session)
+    except Exception as error:
+        if not is_driver_error(error) or not sqlstate(error).startswith(_OF_THE_ROWS):
+            raise
+        session.execute(Statement("ROLLBACK TO SAVEPOINT idem_compare"))
+        found = not_comparable(reason(error))
+    where: dict[str, Any] = {"table": load.spec.table, "version": load.spec.number, "partition": load.partition.key}
+    where["live"] = Journal(session).live_number(load.spec.table)
+    session.execute(record_comparison(where, found, attempt.lane))
+    return found
 
 
 def reconciled(load: Load, check: Reconcile, published: Receipt | None, now: Measure, since: str) -> CheckResult:

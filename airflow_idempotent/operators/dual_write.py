@@ -66,7 +66,8 @@ class DualWriteOperator(AtomicLandOperator):
             message = f"version {item.version.number} stays behind the live table: {error}"
             self.log.warning("dual_write table=%s partition=%s %s", spec.table, assignment.partition, message)
             return {**said, "state": "behind", "message": message}
-        return {**said, "state": str(receipt["state"]), "effects": receipt["effects"]}
+        kept = ("state", "effects", "likeness")
+        return {**said, **{name: receipt[name] for name in kept if name in receipt}}
 
     def _loaded(self, spec: TableSpec, item: Beside, assignment: Assignment, context: Context) -> Mapping[str, Any]:
         connect = self.connections.warehouse(spec.conn_id)

@@ -26,8 +26,9 @@ class Table:
     sql: Callable[..., list[tuple[Any, ...]]]
     columns: tuple[str, ...] = ("id", "amount", "d")
 
-    def write(self, version: int = 1, columns: tuple[str, ...] = (), **options: Any) -> None:
+    def write(self, version: int = 1, columns: tuple[str, ...] = (), kinds: Any = None, **options: Any) -> None:
         """Write the spec of a version; what is not said stays as it was."""
+        types = COLUMNS | (kinds or {})
         self.columns = columns or self.columns
         words = {
             "table": "orders",
@@ -35,7 +36,7 @@ class Table:
             "start_date": "2025-05-01",
             "source": {"kind": "files", "path": "inbox/{{ partition.key }}/*.csv"},
             "landing": {"root": "lake"},
-            "columns": [{"name": name, "data_type": COLUMNS[name]} for name in self.columns],
+            "columns": [{"name": name, "data_type": types[name]} for name in self.columns],
             "unique_key": "id",
             "partition_by": {"column": "d"},
             "on_schema_change": "ignore",
