@@ -43,12 +43,10 @@ class Kind:
     """A column that our product keeps, and nobody delivers."""
     create: str = ""
     """What the script needs beside the table, made once; ``delivered`` holds the seed."""
-    limit: str = ""
-    """The script's name, where it is not the kind's."""
 
     @property
     def script(self) -> Path:
-        return HERE / "limits" / f"{self.limit or self.name}.sql"
+        return HERE / "limits" / f"{self.name}.sql"
 
     @property
     def delivered(self) -> dict[str, str]:
@@ -117,7 +115,6 @@ KINDS = {
             fill="*, '20240101_01'",
             hidden="_idem_batch_id",
             create=BATCH_BY_SETTING,
-            limit="append",
         ),
         Kind(
             "delete_insert",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from airflow_idempotent.cli.load_options import plan_options, prove_options, render_options, run_options
 from airflow_idempotent.cli.version_options import pin_options, rollback_options, swap_options, versions_options
-
-REPROCESS = ("all", "missing", "failed", "stale", "drifted", "changed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,102 +43,6 @@ def _dsn(parser: ArgumentParser) -> None:
         metavar="DSN",
         help="Database of the table, postgresql://user@host:5432/name. Default: AIRFLOW_IDEMPOTENT_DSN.",
     )
-
-
-def _render(parser: ArgumentParser) -> None:
-    _spec(parser)
-    parser.add_argument("--partition", metavar="KEY", required=True, help="Partition, e.g. 2025-05-01.")
-    _dsn(parser)
-
-
-def _plan(parser: ArgumentParser) -> None:
-    _spec(parser)
-    parser.add_argument("--from-date", metavar="DATE", required=True, help="Begin of the range, a date or an instant.")
-    parser.add_argument("--to-date", metavar="DATE", required=True, help="End of the range, not included.")
-    parser.add_argument(
-        "--reprocess-behavior",
-        choices=REPROCESS,
-        default="all",
-        help="Which partitions of the range, by what the ledger says; all but 'all' and 'changed' need the database.",
-    )
-    _dsn(parser)
-
-
-def _run(parser: ArgumentParser) -> None:
-    _spec(parser)
-    parser.add_argument(
-        "--partition",
-        metavar="KEY",
-        required=True,
-        action="append",
-        dest="partitions",
-        help="Partition; may be repeated.",
-    )
-    _dsn(parser)
-    parser.add_argument(
-        "--source-dsn", metavar="DSN", help="Database of a query source. Default: the one of the table."
-    )
-    parser.add_argument("--root", metavar="DIR", help="Where batches are landed. Default: landing.root of the spec.")
-    parser.add_argument("--skip-unchanged", action="store_true", help="Leave a partition alone whose batch is loaded.")
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="Load a batch that another version of the spec published, also if it deletes.",
-    )
-    parser.add_argument("--dry-run", action="store_true", help="Do everything, count, and roll back; nothing is kept.")
-    parser.add_argument(
-        "--target",
-        choices=("live", "shadow"),
-        default="live",
-        help="The table that readers read, or the version table_version of it that is built beside it.",
-    )
-    parser.add_argument("--cutoff-ts", metavar="INSTANT", help="Bind :cutoff_ts of a query source. Default: now.")
-    parser.add_argument(
-        "--param",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="What {{ params.NAME }} stands for; may be repeated.",
-    )
-
-
-def _prove(parser: ArgumentParser) -> None:
-    _spec(parser)
-    parser.add_argument(
-        "--input",
-        metavar="FILE",
-        required=True,
-        nargs="+",
-        action="extend",
-        dest="inputs",
-        help="One batch: PARTITION=FILE, or a file that source.path of the spec matches; later ones of a partition are "
-        "its newer revisions. PARTITION=GLOB is one batch of all files found.",
-    )
-    parser.add_argument(
-        "--ddl", metavar="FILE", help="SQL that creates the table. Default: it is created from 'columns' of the spec."
-    )
-    parser.add_argument("--orders", metavar="N", type=_count, default=24, help="Orders of loading to try. Default: 24.")
-    parser.add_argument(
-        "--crashes", metavar="N|all", type=_count_or_all, default=100, help="Cuts to try, or all. Default: 100."
-    )
-    parser.add_argument("--seed", metavar="S", default="0", help="Another seed tries other orders and moments.")
-    parser.add_argument(
-        "--ignore",
-        metavar="COLUMN",
-        action="append",
-        default=[],
-        help="A column that may differ from run to run, as the time of loading; may be repeated.",
-    )
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(text)
-
-
-def _count_or_all(text: str) -> int | str:
-    return text if text == "all" else _count(text)
 
 
 def _status(parser: ArgumentParser) -> None:
@@ -218,6 +121,14 @@ def _watermark(parser: ArgumentParser) -> None:
     _dsn(parser)
 
 
+def _of_spec(options: Callable[[ArgumentParser], None]) -> Callable[[ArgumentParser], None]:
+    def described(parser: ArgumentParser) -> None:
+        _spec(parser)
+        options(parser)
+
+    return described
+
+
 def _with_dsn(options: Callable[[ArgumentParser], None]) -> Callable[[ArgumentParser], None]:
     def described(parser: ArgumentParser) -> None:
         options(parser)
@@ -235,10 +146,14 @@ COMMANDS = {
     for command in (
         Command("lint", "Find every problem of a spec file, or of all files of a folder.", _lint),
         Command("explain", "Say in words what a spec does.", _spec),
-        Command("render", "Show the SQL that loads a partition.", _render),
-        Command("plan", "List the partitions of a range, and why each is in.", _plan),
-        Command("run", "Load partitions: land, stage_merge, validate.", _run),
-        Command("prove", "Prove that neither order, nor repetition, nor crashes change what batches end in.", _prove),
+        Command("render", "Show the SQL that loads a partition.", _with_dsn(_of_spec(render_options))),
+        Command("plan", "List the partitions of a range, and why each is in.", _with_dsn(_of_spec(plan_options))),
+        Command("run", "Load partitions: land, stage_merge, validate.", _with_dsn(_of_spec(run_options))),
+        Command(
+            "prove",
+            "Prove that neither order, nor repetition, nor crashes change what batches end in.",
+            _of_spec(prove_options),
+        ),
         Command("status", "Show what the ledger says of each partition.", _status),
         Command("audit", "Find what is no longer as it was published: source, table, columns, spec.", _audit),
         Command("reconcile", "Repair the ledger, never the data: show the repairs, or make them.", _reconcile),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -13,18 +14,21 @@ from typing import Any
 
 from airflow_idempotent.cli.connection import connector, source_connector
 from airflow_idempotent.cli.dual_write import dual_write
-from airflow_idempotent.cli.files import instant, load_spec, partition_of
+from airflow_idempotent.cli.files import instant, load_spec
 from airflow_idempotent.cli.functions import make_importable
 from airflow_idempotent.cli.output import DATABASE, DONE, Output, error_document, exit_code, megabytes
 from airflow_idempotent.cli.pipeline import Outcome, land_partition, load_partition
 from airflow_idempotent.cli.progress import Bar
+from airflow_idempotent.cli.ranges import asked_plan
 from airflow_idempotent.cli.sources import landing_root, source_of
 from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.step import Effects
 from airflow_idempotent.engine.beside import meant
 from airflow_idempotent.engine.lending import Lender
 from airflow_idempotent.errors import IdempotentError, UsageError
 from airflow_idempotent.landing.land import Landed
 from airflow_idempotent.landing.store import BatchStore
+from airflow_idempotent.plan.resolve import Plan
 from airflow_idempotent.spec.table import TableSpec
 
 Failures = dict[str, IdempotentError]
@@ -34,13 +38,14 @@ def run(args: Namespace, out: Output) -> int:
     """Load each partition; one that fails does not stop the others, a database that is away does."""
     spec = load_spec(args.spec)
     make_importable(Path(args.spec))
-    partitions = [partition_of(spec, key, command="run") for key in dict.fromkeys(args.partitions)]
+    version = spec.table_version if args.target == "shadow" else None
+    plan = asked_plan(spec, args, command="run", version=version)
     outcomes: list[Outcome] = []
     failures: Failures = {}
     with _store(spec, args) as store, closing(Lender(connector(args.dsn, command="run"))) as lender:
-        load = _loader(spec, args, store, lender, silent=out.as_json)
+        load = _loader(spec, plan, args, store, lender, silent=out.as_json)
         out.say(spec.table + (", dry run: everything is rolled back" if args.dry_run else ""))
-        for partition in partitions:
+        for partition in _in_order(plan, args):
             outcomes.append(outcome := Outcome(partition.key))
             try:
                 load(partition, outcome)
@@ -49,6 +54,7 @@ def run(args: Namespace, out: Output) -> int:
             out.say(*_lines(outcome, partition.key in failures))
             if (failed := failures.get(partition.key)) and out.complain(failed) == DATABASE:
                 break
+    out.say(*_total(plan, outcomes, failures))
     out.document(_document(spec, outcomes, failures))
     return max(map(exit_code, failures.values()), default=DONE)
 
@@ -63,7 +69,13 @@ def _store(spec: TableSpec, args: Namespace) -> Iterator[BatchStore]:
         yield BatchStore(Path(folder))
 
 
-def _loader(spec: TableSpec, args: Namespace, store: BatchStore, lender: Lender, *, silent: bool) -> Any:
+def _in_order(plan: Plan, args: Namespace) -> list[Partition]:
+    """Oldest first, or the newest, which people look at first."""
+    partitions = [item.partition for item in plan.partitions]
+    return partitions[::-1] if args.newest_first else partitions
+
+
+def _loader(spec: TableSpec, plan: Plan, args: Namespace, store: BatchStore, lender: Lender, *, silent: bool) -> Any:
     """A function that loads one partition into an outcome, with all that the command line says."""
     now = datetime.now(UTC)
     cutoff = instant(args.cutoff_ts, spec.timezone, option="--cutoff-ts", command="run") if args.cutoff_ts else now
@@ -83,8 +95,8 @@ def _loader(spec: TableSpec, args: Namespace, store: BatchStore, lender: Lender,
                 connect=lender,
                 cutoff_ts=facts["cutoff_ts"],
                 created_at=facts["created_at"],
-                skip_unchanged=args.skip_unchanged,
-                force=args.force,
+                skip_unchanged=args.skip_unchanged or (plan.skip_unchanged and not args.force),
+                force=args.force or plan.force,
                 dry_run=args.dry_run,
                 target=args.target,
                 progress=bar,
@@ -141,6 +153,23 @@ def _facts(outcome: Outcome) -> Iterator[str]:
             yield f"version {said['version']} beside it: {said['state']}{alike}"
     if outcome.skipped:
         yield f"skipped: {outcome.skipped}"
+
+
+def _total(plan: Plan, outcomes: list[Outcome], failures: Failures) -> Iterator[str]:
+    """What became of several partitions together, for people."""
+    if len(plan.partitions) == 1:
+        return
+    counts, effects = Counter[str](), Effects()
+    for outcome in outcomes:
+        receipt = outcome.published
+        found = receipt is not None and receipt.replayed
+        done = "found loaded" if found else "would be loaded" if receipt and receipt.dry_run else "loaded"
+        counts["failed" if outcome.partition in failures else done if receipt else "skipped"] += 1
+        if receipt and not receipt.replayed:
+            effects += receipt.effects
+    counts["not tried"] = len(plan.partitions) - len(outcomes)
+    told = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "nothing to do"
+    yield f"{len(plan.partitions):,} partitions: {told}" + (f"; {effects}" if outcomes else "")
 
 
 def _document(spec: TableSpec, outcomes: list[Outcome], failures: Failures) -> dict[str, Any]:

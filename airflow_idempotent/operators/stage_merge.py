@@ -38,7 +38,7 @@ class StageMergeOperator(PartitionOperator):
     :param on_empty: ``fail`` (default) or ``skip`` when nothing has landed.
     :param lock_timeout: Seconds to wait for another run of the same table or partition, default 300.
     :param statement_timeout: Seconds one statement may run; default: the server's setting.
-    :param fillfactor: Of tables that are created, default 85.
+    :param fillfactor: Of tables that are created, in percent; default 85, or 100 where no row is updated in place.
     :param batch: What land handed on, or the address of a manifest; default: the newest batch below ``root``.
     :param dry_run: Do everything, report exact effects, roll back.
     :param target: ``live`` (default), or ``shadow``: version ``table_version`` of the table, built beside it.

@@ -35,6 +35,9 @@ from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.spec.written import as_text
 
+ROOM_FOR_UPDATES = 85
+"""Percent of a page, by measurement: docs/adr/0002."""
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -63,6 +66,13 @@ def created_shape(spec: LoadSpec) -> TableShape:
         raise TargetMissingError(table=spec.table)
     keys = (frozenset(spec.created_key),) if spec.created_key else ()
     return TableShape(spec.relation, spec.created_columns(), keys, partitioned=spec.partition_by.declarative)
+
+
+def page_fill(spec: LoadSpec) -> int:
+    """How full pages of a table that we create get, in percent: rows that are updated want room beside them."""
+    if spec.fillfactor is not None:
+        return spec.fillfactor
+    return ROOM_FOR_UPDATES if spec.strategy.updates_in_place(spec.unique_key, spec.version) else 100
 
 
 def build_step(load: Load, shape: TableShape | None) -> Step:
@@ -161,13 +171,13 @@ def preparation(load: Load, shape: TableShape | None, target: TableShape, change
     declared = column if spec.partition_by.declarative else None
     if shape is None:
         prepare.append(
-            CreateTarget(spec.relation, created_shape(spec).columns, spec.created_key, spec.fillfactor, declared)
+            CreateTarget(spec.relation, created_shape(spec).columns, spec.created_key, page_fill(spec), declared)
         )
         if indexed := spec.strategy.indexed:
             prepare.append(EnsureIndex(spec.relation, indexed))
     prepare += actions_of(change, target.relation, spec.strategy.defaults())
     if declared and target.partitioned:
-        prepare.append(EnsureChild(spec.relation, target[declared], load.partition, spec.fillfactor))
+        prepare.append(EnsureChild(spec.relation, target[declared], load.partition, page_fill(spec)))
     return (*prepare, *spec.strategy.made(spec.relation, spec.unique_key, target_version(spec, target)))
 
 

@@ -67,8 +67,12 @@ class LoadSpec(Model):
         "fail", description="When a partition has no input, or no rows."
     )
     checks: Checks = Field((), description="What must hold before rows become visible.")
-    fillfactor: int = Field(
-        85, ge=10, le=100, description="Of tables we create: room for updates in place, in percent of a page."
+    fillfactor: int | None = Field(
+        None,
+        ge=10,
+        le=100,
+        description="Of tables we create: how full a page gets, in percent. Default: 85, which leaves room for updates "
+        "in place, or 100 where the strategy makes none.",
     )
     lock_timeout: float = Field(
         300, gt=0, description="Seconds to wait for another run of the same table or partition."

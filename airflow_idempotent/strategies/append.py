@@ -40,6 +40,10 @@ class Append(Strategy):
         """None: two partitions may bring the same key."""
         return ()
 
+    def updates_in_place(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> bool:
+        """Only rows that a key tells apart: others go and come."""
+        return bool(unique_key)
+
     def is_exclusive(self, target: TableShape, unique_key: tuple[str, ...]) -> bool:
         """Never: no other partition's rows are written, and the partition is locked."""
         return False

@@ -30,6 +30,10 @@ class InsertOnly(Strategy):
         ties = "equal ones are decided by the smallest content, so that the order of loading never matters"
         return f"{', '.join(version)}: the smallest wins, NULL is lowest; {ties}."
 
+    def updates_in_place(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> bool:
+        """Only when a smaller version may come late."""
+        return bool(version)
+
     def prepare(self, staged: Staged) -> tuple[Action, ...]:
         """Before the gate: the smallest row of each key."""
         names = (staged.columns, staged.unique_key, staged.version)

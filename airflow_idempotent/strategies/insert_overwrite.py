@@ -37,6 +37,10 @@ class InsertOverwrite(Strategy):
         inside = f"the greatest {', '.join(version)}" if version else "the row's content"
         return f"The newest batch of a partition is all of it; of two rows of one key inside a batch {inside} decides."
 
+    def updates_in_place(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> bool:
+        """Not in a child that is built anew, nor rows that no key tells apart."""
+        return self.method == "diff" and bool(unique_key)
+
     def is_exclusive(self, target: TableShape, unique_key: tuple[str, ...]) -> bool:
         """Only to exchange children: two at once would wait for each other. Else the partition's lock is enough."""
         return self.method == "attach"

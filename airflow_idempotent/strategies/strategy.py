@@ -56,6 +56,10 @@ class Strategy:
         """Whether a row that is written again takes its ``column`` from the batch, and so lies where that says."""
         return True
 
+    def updates_in_place(self, unique_key: tuple[str, ...], version: tuple[str, ...]) -> bool:
+        """Whether rows of the target are updated: then its pages keep room for them."""
+        return True
+
     @property
     def said_of_older(self) -> str:
         """``older``, unless its options say otherwise."""

@@ -123,6 +123,44 @@ def test_running_it_again_changes_nothing(driver: str, folder: Path, run, sql: S
     assert sql("SELECT ctid::text, xmin::text FROM analytics.orders") == before
 
 
+def test_a_range_is_loaded_and_again_nothing_is_written(folder: Path, dsn: str, command: Command, sql: Sql) -> None:
+    deliver(folder, SECOND_DAY, FIRST.replace(FIRST_DAY, SECOND_DAY).replace("\n", "\n9").removesuffix("9"))
+    words = ("run", SPEC, "--from-date", FIRST_DAY, "--to-date", "2025-05-03")
+
+    first, again = command(*words), command(*words)
+
+    assert first.code == again.code == 0
+    assert "2 partitions: 2 loaded; 6 inserted, 0 updated, 0 deleted" in first.out
+    assert "2 partitions: 2 found loaded; 0 inserted, 0 updated, 0 deleted" in again.out
+    assert sql("SELECT count(*) FROM analytics.orders") == [(6,)]
+
+
+def test_what_a_range_lacks_is_loaded_newest_first(folder: Path, run, command: Command) -> None:
+    run(day=FIRST_DAY)
+    third = "2025-05-03"
+    for day in (SECOND_DAY, third):
+        deliver(folder, day, FIRST.replace(FIRST_DAY, day))
+
+    answer = command("run", SPEC, *RANGE, "--reprocess-behavior", "missing", "--newest-first", "--json")
+
+    assert [item["partition"] for item in answer.document["partitions"]] == [third, SECOND_DAY]
+
+
+def test_a_range_with_a_day_that_fails_says_so_and_loads_the_others(folder: Path, run, command: Command) -> None:
+    answer = command("run", SPEC, "--from-date", FIRST_DAY, "--to-date", "2025-05-03")
+
+    assert answer.code == 1
+    assert "2 partitions: 1 loaded, 1 failed; 3 inserted" in answer.out
+
+
+def test_a_range_in_which_nothing_is_missing_is_nothing_to_do(run, command: Command) -> None:
+    run()
+
+    answer = command("run", SPEC, "--from-date", FIRST_DAY, "--to-date", SECOND_DAY, "--reprocess-behavior", "missing")
+
+    assert (answer.code, answer.out.splitlines()[-1]) == (0, "0 partitions: nothing to do")
+
+
 def test_a_batch_that_is_loaded_can_be_left_alone(run, sql: Sql) -> None:
     run()
     before = sql("SELECT count(*) FROM airflow_idempotent.events")

@@ -148,6 +148,26 @@ def test_wrong_options_are_a_json_document_too(command: Command) -> None:
     assert (answer.code, answer.document["error"]) == (2, "UsageError")
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "nothing says which partitions are meant"),
+        (["--partition", "2025-05-01", "--to-date", "2025-05-02"], "--partition and a range were both given"),
+        (["--from-date", "2025-05-01"], "--from-date and --to-date belong together"),
+        (["--partition", "2025-05-01", "--reprocess-behavior", "missing"], "--reprocess-behavior is about a range"),
+        (["--from-date", "2025-05-02", "--to-date", "2025-05-02"], "from_date must be before to_date"),
+        (["--partition", "2025-5-1"], "2025-5-1"),
+    ],
+)
+def test_run_says_what_to_type_when_it_is_not_clear_what_is_meant(
+    folder: Path, command: Command, words: list[str], said: str
+) -> None:
+    answer = command("run", "tables/orders.yaml", *words)
+
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+
+
 def test_a_path_that_cannot_be_written_is_an_error_of_ours(folder: Path, command: Command) -> None:
     (folder / "file").write_text("")
     words = ("--partition", "2025-05-01", "--dsn", "postgresql://x@127.0.0.1:1/x", "--root", "file")

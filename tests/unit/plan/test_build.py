@@ -285,6 +285,24 @@ def test_a_target_that_does_not_exist_is_created_from_the_spec() -> None:
     assert found.target == created_shape(spec(columns=COLUMNS)) == SHAPE
 
 
+@pytest.mark.parametrize(
+    ("changes", "percent"),
+    [
+        ({}, 85),
+        ({"strategy": "append", "unique_key": [], "version": []}, 100),
+        ({"strategy": "append"}, 85),
+        ({"strategy": "insert_only", "version": []}, 100),
+        ({"strategy": "insert_overwrite", "partition_by": {"column": "order_date"}}, 85),
+        ({"strategy": {"kind": "insert_overwrite", "method": "attach"}, "partition_by": {"column": "order_date"}}, 100),
+    ],
+)
+def test_pages_have_room_where_rows_are_updated_in_place(changes: dict[str, Any], percent: int) -> None:
+    [created, *_] = step(None, columns=COLUMNS, **changes).prepare
+
+    assert isinstance(created, CreateTarget)
+    assert created.fillfactor == percent
+
+
 def test_a_target_that_does_not_exist_needs_columns() -> None:
     with pytest.raises(TargetMissingError) as refused:
         step(None)
