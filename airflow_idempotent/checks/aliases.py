@@ -96,10 +96,8 @@ def in_our_words(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, 
         for least in ("at_least", "threshold"):
             if least in words:
                 words["max"] = round(1 - words.pop(least), 12)
-    if name == "recency" and "datepart" in words:
-        words["max_age"] = f"{words.get('max_age', 1)} {words.pop('datepart')}"
-    if kind == "freshness" and isinstance(age := words.get("max_age"), Mapping):
-        words["max_age"] = f"{age.get('count')} {age.get('period')}"
+    if kind == "freshness":
+        _aged(name, words)
     if kind == "range":
         _bounded(words)
     if kind in ("not_null", "unique"):
@@ -109,6 +107,13 @@ def in_our_words(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, 
     if isinstance(listed := words.get("columns"), str):
         words["columns"] = [listed]
     return kind, words
+
+
+def _aged(name: str, words: dict[str, Any]) -> None:
+    if name == "recency" and "datepart" in words:
+        words["max_age"] = f"{words.get('max_age', 1)} {words.pop('datepart')}"
+    if isinstance(age := words.get("max_age"), Mapping):
+        words["max_age"] = f"{age.get('count')} {age.get('period')}"
 
 
 def _bounded(words: dict[str, Any]) -> None:

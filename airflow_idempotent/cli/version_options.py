@@ -68,6 +68,13 @@ def rollback_options(parser: ArgumentParser) -> None:
 def versions_options(parser: ArgumentParser) -> None:
     """What ``versions`` takes."""
     parser.add_argument("table", metavar="TABLE", nargs="?", help="Only this table, schema.table.")
+    parser.add_argument(
+        "--divergence",
+        action="store_true",
+        help="Where new versions differ from the live table: what, in which rows, and the query that shows them.",
+    )
+    parser.add_argument("--version", metavar="N", type=int, help="With --divergence: only this version.")
+    parser.add_argument("--all", action="store_true", help="With --divergence: partitions that are alike, too.")
 
 
 def pin_options(parser: ArgumentParser) -> None:
