@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from airflow_idempotent.checks import Diff, Reconcile
+from airflow_idempotent.checks import Diff, Reconcile, Relationships
 from airflow_idempotent.core.columns import Column
 from airflow_idempotent.core.data_types import catalogue_spelling
 from airflow_idempotent.core.partition import Grain, Partition
@@ -149,6 +149,9 @@ class LoadSpec(Model):
         for number, check in enumerate(self.checks):
             if isinstance(check, Diff) and not check.key and not self.unique_key:
                 yield f"checks.{number}.diff.key", "required without 'unique_key': which columns tell rows apart?"
+            if isinstance(check, Relationships) and check.other == self.live:
+                text = "is the table itself, whose rows may come with one batch: write a custom_sql check of this_model"
+                yield f"checks.{number}.relationships.to", text
 
     def unmet_needs(self) -> Iterator[Problem]:
         """What the strategy cannot do without."""
