@@ -98,6 +98,10 @@ bench-status: $(READY)-bench ## Measure `status` on a ledger of 200 tables of 3,
 bench-checks: $(READY)-bench ## Measure twenty checks of 5 million rows against one query by hand
 	$(BIN)/python benchmarks/checks.py $(ARGS)
 
+.PHONY: bench-swap
+bench-swap: $(READY)-bench ## Measure how long readers wait for a swap; ARGS="--only lookups view"
+	$(BIN)/python benchmarks/swap.py $(ARGS)
+
 # --------------------------------------------------------------------------------------------------------------- checking
 
 .PHONY: test

@@ -91,7 +91,7 @@ def auditor(spec: LoadSpec, asked: Asked, session: Session, ledger: Ledger, comp
     with session.transaction():
         live = addressed(spec, "live", session)
         [(known,)] = session.query(sql.known_version(spec.table, live.number))
-    return Auditor(live.of_version(known), asked, session, ledger, compare_source, live.number)
+    return Auditor(live.of_version(known, behind=live.relation), asked, session, ledger, compare_source, live.number)
 
 
 def due_partitions(spec: LoadSpec, asked: Asked, session: Session) -> tuple[Due, ...]:
@@ -176,7 +176,7 @@ class Auditor:
         shape = self.session.shape(self.spec.relation)
         if published is None or published.event_id != due.event_id:
             return replace(blank, unjudged=("target: it was loaded again meanwhile",))
-        if Journal(self.session).live_number(self.spec.table) != self.live:
+        if Journal(self.session).live(self.spec.table)[0] != self.live:
             return replace(blank, unjudged=("target: another version has taken its place meanwhile",))
         if shape is None:
             return replace(blank, unjudged=("target: there is no such table",))

@@ -28,6 +28,7 @@ WHOLE_TABLE = {
 
 _MEASURED = tuple(item.name for item in fields(Measure))
 _PREPARE_LOCK = "airflow_idempotent/prepare"
+SHOWN_HOLDERS = 10
 
 
 class Ledger:
@@ -84,11 +85,13 @@ class Ledger:
             return self.holders_now(table, partition, readers=readers)
 
     def holders_now(self, table: str, partition: str, *, readers: bool = False) -> tuple[str, ...]:
-        """The same from inside a transaction."""
+        """The same from inside a transaction, the longest first; of many only some."""
+        self._session.query(sql.AS_OF_NOW)
         name = sql_name(Relation.parse(table))
         binds = {"keys": list(locks_of(table, partition)), "table": name, "readers": readers}
         rows = self._session.query(Statement(sql.HOLDERS, binds))
-        return tuple(f"pid {pid} ({name}), {state}, for {seconds} s" for pid, name, state, seconds in rows)
+        found = [f"pid {pid} ({name}), {state}, for {seconds} s" for seconds, pid, name, state in rows]
+        return (*found[:SHOWN_HOLDERS], *([f"and {len(found) - SHOWN_HOLDERS} more"] * (len(found) > SHOWN_HOLDERS)))
 
     def has_newer_batch(self, step: Step) -> bool:
         """Whether a later revision of the partition has been published since this batch was landed.

@@ -71,6 +71,7 @@ TABLE = [
     ("lock_timeout", 1, SAME),
     ("statement_timeout", 1, SAME),
     ("publish.mode", "swap", SAME),
+    ("publish.by", "view", SAME),
     ("publish.cutover", "manual", SAME),
     ("publish.clean_intervals", 3, SAME),
     ("publish.max_row_change", 0.1, SAME),
