@@ -96,29 +96,24 @@ def in_our_words(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, 
         for least in ("at_least", "threshold"):
             if least in words:
                 words["max"] = round(1 - words.pop(least), 12)
-    if kind == "freshness":
-        _aged(name, words)
-    if kind == "range":
-        _bounded(words)
-    if kind in ("not_null", "unique"):
-        _counted(words)
-    if isinstance(to := words.get("to"), str):
-        words["to"] = _table_of(to)
+    if name == "recency" and "datepart" in words:
+        words["max_age"] = f"{words.get('max_age', 1)} {words.pop('datepart')}"
+    _values_of(kind, words)
     if isinstance(listed := words.get("columns"), str):
         words["columns"] = [listed]
     return kind, words
 
 
-def _aged(name: str, words: dict[str, Any]) -> None:
-    if name == "recency" and "datepart" in words:
-        words["max_age"] = f"{words.get('max_age', 1)} {words.pop('datepart')}"
-    if isinstance(age := words.get("max_age"), Mapping):
+def _values_of(kind: str, words: dict[str, Any]) -> None:
+    """Values that others write in another form."""
+    if kind == "freshness" and isinstance(age := words.get("max_age"), Mapping):
         words["max_age"] = f"{age.get('count')} {age.get('period')}"
-
-
-def _bounded(words: dict[str, Any]) -> None:
-    if "inclusive" in words:
+    if kind == "range" and "inclusive" in words:
         words["exclusive"] = not words.pop("inclusive")
+    if kind == "relationships" and isinstance(to := words.get("to"), str):
+        words["to"] = _table_of(to)
+    if kind in ("not_null", "unique"):
+        _counted(words)
 
 
 def _table_of(name: str) -> str:

@@ -1,6 +1,6 @@
 -- Rows that refer to nobody, by a query of its own; NULL refers to none, and only paid orders are looked at.
 --
--- check: {relationships: {column: customer_id, to: public.orders, field: order_id, to_where: "NOT status = 'lost'", where: "status = 'paid'"}}
+-- check: {relationships: {column: customer_id, to: public.customers, to_where: "status = 'live'", where: "status = 'paid'"}}
 -- shape:
 --   columns:
 --     order_id: bigint not null
@@ -32,15 +32,15 @@ FROM (
         1
       FROM (
         SELECT
-          "id"
+          "customer_id"
         FROM "public"."customers"
         WHERE
           (
-            NOT deleted
+            status = 'live'
           )
       ) AS "parent"
       WHERE
-        "parent"."id" = "child"."customer_id"
+        "parent"."customer_id" = "child"."customer_id"
     )
 ) AS "violations";
 
@@ -69,15 +69,15 @@ FROM (
         1
       FROM (
         SELECT
-          "id"
+          "customer_id"
         FROM "public"."customers"
         WHERE
           (
-            NOT deleted
+            status = 'live'
           )
       ) AS "parent"
       WHERE
-        "parent"."id" = "child"."customer_id"
+        "parent"."customer_id" = "child"."customer_id"
     )
 ) AS "violations"
 LIMIT 5;
