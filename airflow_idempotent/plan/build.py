@@ -22,7 +22,7 @@ from airflow_idempotent.core.drift import SchemaChange
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import short_name
-from airflow_idempotent.core.staged import Staged
+from airflow_idempotent.core.staged import Numbered, Staged
 from airflow_idempotent.core.step import Step, Timeouts
 from airflow_idempotent.core.version import Target
 from airflow_idempotent.errors import TargetMissingError
@@ -159,6 +159,7 @@ def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
         within=(by, load.partition) if by and target.partitioned and by in spec.unique_key else None,
         deduplicated=bool(spec.unique_key and (spec.checks or spec.strategy.always_deduplicates)),
         allows_empty=spec.on_empty == "publish_empty",
+        of=Numbered(spec.live, spec.number),
     )
 
 
@@ -179,7 +180,8 @@ def preparation(load: Load, shape: TableShape | None, target: TableShape, change
     prepare += actions_of(change, target.relation, spec.strategy.defaults())
     if declared and target.partitioned:
         prepare.append(EnsureChild(spec.relation, target[declared], load.partition, page_fill(spec)))
-    return (*prepare, *spec.strategy.made(spec.relation, spec.unique_key, target_version(spec, target)))
+    of = Numbered(spec.live, spec.number)
+    return (*prepare, *spec.strategy.made(spec.relation, spec.unique_key, target_version(spec, target), of))
 
 
 def blank_step(load: Load) -> Step:

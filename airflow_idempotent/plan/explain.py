@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from airflow_idempotent.core.manifest import batch_folder, batch_id
+from airflow_idempotent.core.staged import Numbered
 from airflow_idempotent.plan.rules import EMPTY, SCHEMA, bad, conflict, late, misplaced, null_key, rerun
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.python_source import OFFERED, Python
@@ -74,7 +75,7 @@ _OPTIONS = {
 def explain(spec: TableSpec, inherited: Collection[str] = ()) -> Explanation:
     """The spec in words. ``inherited`` are the dotted names of the options that ``defaults.yml`` gave."""
     topics = []
-    own = spec.strategy.says(spec.relation, spec.unique_key, spec.version)
+    own = spec.strategy.says(Numbered(spec.live, spec.table_version), spec.unique_key, spec.version)
     for name, general in _topics(spec):
         text = own.get(name, general)
         options = _OPTIONS.get(name, ())

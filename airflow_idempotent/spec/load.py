@@ -118,11 +118,6 @@ class LoadSpec(Model):
             for name in sorted({name for name in names if names.count(name) > 1}):
                 yield path, f"column {name!r} is named twice"
         yield from self.strategy.problems(self.unique_key, self.version)
-        if self.table_version > 1 and self.strategy.kind == "cdc":
-            yield (
-                "table_version",
-                "strategy 'cdc' keeps its tombstones under the table's name: build it by hand",
-            )
         yield from self._unknown_columns()
         yield from self._misplaced()
         yield from self._without_key()
