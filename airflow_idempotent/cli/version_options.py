@@ -7,7 +7,12 @@ from argparse import ArgumentParser
 
 def swap_options(parser: ArgumentParser) -> None:
     """What ``swap`` takes."""
-    parser.add_argument("table", metavar="TABLE", help="The live table, schema.table.")
+    parser.add_argument(
+        "table",
+        metavar="TABLE",
+        help="The live table, schema.table; or the YAML file of its spec: then version table_version is swapped in by "
+        "the rules under publish, once every partition of the live table is in it and validated.",
+    )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--shadow", metavar="NAME", help="The table that takes its place, schema.table.")
     which.add_argument("--version", metavar="N", type=int, help="The version that does. Default: the newest built.")
@@ -63,6 +68,13 @@ def rollback_options(parser: ArgumentParser) -> None:
 def versions_options(parser: ArgumentParser) -> None:
     """What ``versions`` takes."""
     parser.add_argument("table", metavar="TABLE", nargs="?", help="Only this table, schema.table.")
+    parser.add_argument(
+        "--divergence",
+        action="store_true",
+        help="Where new versions differ from the live table: what, in which rows, and the query that shows them.",
+    )
+    parser.add_argument("--version", metavar="N", type=int, help="With --divergence: only this version.")
+    parser.add_argument("--all", action="store_true", help="With --divergence: partitions that are alike, too.")
 
 
 def pin_options(parser: ArgumentParser) -> None:

@@ -101,7 +101,8 @@ def _dropped(version: Version, live: Relation, session: Session, journal: Journa
             if facts:
                 session.query(SHORT_WAIT)
                 session.execute(sql.drop_table(now.relation))
-            journal.record(now, VersionState.DROPPED, message="" if facts else "was gone already")
+            gone = "" if facts else "was gone already"
+            journal.record(now, VersionState.DROPPED, message=gone, names=())
     except Exception as error:
         if sqlstate(error) not in (STILL_REFERENCED, LOCK_NOT_AVAILABLE):
             raise

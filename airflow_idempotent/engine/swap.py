@@ -87,7 +87,7 @@ def _exchanged(
 
     def work(session: Session, ledger: Ledger) -> Swapped:
         with session.transaction():
-            ledger.lock_table(order.table)
+            ledger.lock_versions(order.table)
             journal = Journal(session, attempt)
             now = standing(order.live, session, journal)
             coming = choose(now, session, journal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from airflow_idempotent.core.actions import (
     Action,
@@ -25,6 +25,7 @@ from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import short_name
 from airflow_idempotent.core.staged import Numbered, Staged
 from airflow_idempotent.core.step import Step, Timeouts
+from airflow_idempotent.core.version import Target
 from airflow_idempotent.errors import TargetMissingError
 from airflow_idempotent.plan.fitting import asked_of_batch, batch_columns, ruling, sequence_of, target_version
 from airflow_idempotent.plan.inspection import inspection
@@ -33,6 +34,7 @@ from airflow_idempotent.plan.measuring import measuring
 from airflow_idempotent.plan.schema_change import actions_of, changed_shape
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
+from airflow_idempotent.spec.written import as_text
 
 ROOM_FOR_UPDATES = 85
 """Percent of a page, by measurement: docs/adr/0002."""
@@ -43,7 +45,7 @@ class Load:
     """A request: this batch of this partition, by the rules of this spec.
 
     ``looks_back`` when a later run reads it again for late data.
-    ``target`` says whether readers read what is loaded, or a version of the table that is built beside it.
+    ``target`` says whether readers read what is loaded, or a version of the table that is kept beside it.
     """
 
     spec: LoadSpec
@@ -52,7 +54,7 @@ class Load:
     skip_unchanged: bool = False
     force: bool = False
     looks_back: bool = False
-    target: Literal["live", "shadow"] = "live"
+    target: Target = "live"
 
 
 def created_shape(spec: LoadSpec) -> TableShape:
@@ -76,7 +78,7 @@ def page_fill(spec: LoadSpec) -> int:
 
 def shadow_like(spec: LoadSpec, live: TableShape | None) -> TableShape | None:
     """The shadow as we would make it after the live table, where the spec has no columns for it; None where it has."""
-    if not spec.is_shadow or spec.columns or live is None or live.partitioned != spec.partition_by.declarative:
+    if not spec.is_beside or spec.columns or live is None or live.partitioned != spec.partition_by.declarative:
         return None
     return replace(live, relation=spec.relation, intercepted=False)
 
@@ -122,11 +124,12 @@ def build_step(load: Load, shape: TableShape | None, live: TableShape | None = N
         spec_fingerprint=fingerprint(spec),
         name=spec.table,
         table_version=spec.number,
-        beside=spec.is_shadow,
+        beside=spec.is_beside,
         # What a query reads may have changed, though the query has not.
         may_replay=load.skip_unchanged and not load.manifest.query,
         consecutive_since=consecutive_since(spec),
         looks_back=load.looks_back,
+        spec_text=as_text(spec) if spec.number == spec.table_version else "",
         timeouts=Timeouts(spec.lock_timeout, spec.statement_timeout),
     )
 

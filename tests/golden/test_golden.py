@@ -89,6 +89,9 @@ def prepare(page: Page, session: Session) -> None:
     by = next((column_of(action) for action in page.actions if isinstance(action, CUTTING)), None)
     for made in compile_action(CreateTarget(page.relation, page.shape.columns, (), partition_column=by), page.shape):
         session.execute(made)
+    for name in page.check.tables_used if "check" in page.given else ():
+        other = ".".join(map(quoted, name.split(".")))
+        session.execute(Statement(f"CREATE TABLE IF NOT EXISTS {other} (LIKE {target(page)})"))
     for key in page.shape.unique_keys:
         columns = ", ".join(quoted(name) for name in sorted(key))
         session.execute(Statement(f"CREATE UNIQUE INDEX ON {target(page)} ({columns})"))

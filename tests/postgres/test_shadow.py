@@ -215,6 +215,9 @@ def test_other_gates_are_closed_too(warehouse: Warehouse, gates: Cutover, reason
         swapped(warehouse, gates)
 
 
+# --- what looks at versions ------------------------------------------------------------------------
+
+
 def audited(warehouse: Warehouse, spec: LoadSpec, run: str = "r") -> Report:
     return audit(spec, Asked(run), connect=warehouse.connect, compare_source=lambda due, partition: SourceVerdict())
 
