@@ -29,7 +29,7 @@ from airflow_idempotent.sql.statement import Statement, setting
 log = logging.getLogger(__name__)
 SWAP = "swap"
 FIRST_PAUSE = 0.2
-_WOULD_NOT_HELP = ("0A", "22", "23", "2B", "42")
+WOULD_NOT_HELP = ("0A", "22", "23", "2B", "42")
 """Classes of SQLSTATE that the same statement gives again on the same table."""
 
 
@@ -130,7 +130,7 @@ def give(statement: Statement, live: Version, coming: Version, session: Session)
     try:
         session.execute(statement)
     except Exception as error:
-        if not is_driver_error(error) or not sqlstate(error).startswith(_WOULD_NOT_HELP):
+        if not is_driver_error(error) or not sqlstate(error).startswith(WOULD_NOT_HELP):
             raise
         what = f"{reason(error)}: {statement}"
         raise DependentsError(table=live.table, shadow=str(coming.relation), losses=(what,)) from error

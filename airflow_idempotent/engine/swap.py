@@ -25,6 +25,7 @@ from airflow_idempotent.engine.fitness import refuse_unfit
 from airflow_idempotent.engine.journal import Journal
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.pointing import exchange_for
+from airflow_idempotent.engine.preparing import prepare
 from airflow_idempotent.engine.refusals import is_driver_error, reason
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.standing import Standing, facts_of, standing
@@ -55,6 +56,7 @@ def swap(order: SwapOrder, *, connect: Connect, attempt: Attempt | None = None) 
                 refuse_unready(order.gates, now.live, found, session)
         return found
 
+    prepare(order, choose, connect=connect, attempt=attempt)
     return _exchanged(order, choose, VersionState.RETIRED, connect, attempt)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from airflow_idempotent.core.actions import (
     Action,
     CopyBatch,
+    CreateLike,
     CreateStaging,
     CreateTarget,
     EnsureChild,
@@ -75,15 +76,25 @@ def page_fill(spec: LoadSpec) -> int:
     return ROOM_FOR_UPDATES if spec.strategy.updates_in_place(spec.unique_key, spec.version) else 100
 
 
-def build_step(load: Load, shape: TableShape | None) -> Step:
+def shadow_like(spec: LoadSpec, live: TableShape | None) -> TableShape | None:
+    """The shadow as we would make it after the live table, where the spec has no columns for it; None where it has."""
+    if not spec.is_shadow or spec.columns or live is None or live.partitioned != spec.partition_by.declarative:
+        return None
+    return replace(live, relation=spec.relation, intercepted=False)
+
+
+def build_step(load: Load, shape: TableShape | None, live: TableShape | None = None) -> Step:
     """The step that loads a batch. ``shape`` is the target as it is, None when it does not exist.
+
+    ``live`` is the live table where a shadow of it is not there yet.
 
     Raises:
         TargetMissingError: the target does not exist and cannot be created.
         SchemaDriftError: the columns of batch, spec and target do not fit together.
     """
     spec = load.spec
-    target = shape or created_shape(spec)
+    like = shadow_like(spec, live)
+    target = shape or like or created_shape(spec)
     ruled = ruling(spec, load.manifest, target)
     target = changed_shape(target, ruled.change)
     columns, ignored = batch_columns(spec, load.manifest, target, ruled.problems)
@@ -105,7 +116,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         partition=load.partition,
         manifest=load.manifest,
         actions=tuple(actions),
-        prepare=preparation(load, shape, target, ruled.change),
+        prepare=preparation(load, shape or like, target, ruled.change, made_like=live if like and not shape else None),
         notes=ruled.change.notes,
         exclusive=strategy.is_exclusive(target, spec.unique_key),
         scope=strategy.speaks_for,
@@ -163,15 +174,23 @@ def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
     )
 
 
-def preparation(load: Load, shape: TableShape | None, target: TableShape, change: SchemaChange) -> tuple[Action, ...]:
+def preparation(
+    load: Load,
+    shape: TableShape | None,
+    target: TableShape,
+    change: SchemaChange,
+    made_like: TableShape | None = None,
+) -> tuple[Action, ...]:
     """What must be there before the batch can be written: the table, its columns, the child of the partition.
 
-    ``shape`` is the table as it is, ``target`` as it will be.
+    ``shape`` is the table as it is, or as another one is that it is ``made_like``; ``target`` as it will be.
     """
     spec, column = load.spec, load.spec.partition_by.column
     prepare: list[Action] = []
     declared = column if spec.partition_by.declarative else None
-    if shape is None:
+    if made_like:
+        prepare.append(CreateLike(spec.relation, made_like.relation, page_fill(spec), declared))
+    elif shape is None:
         prepare.append(
             CreateTarget(spec.relation, created_shape(spec).columns, spec.created_key, page_fill(spec), declared)
         )

@@ -10,7 +10,7 @@ from sqlglot import exp
 from airflow_idempotent.core.actions import ReplacePartition
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.relation import Relation
-from airflow_idempotent.sql.create import SHORT_WAIT
+from airflow_idempotent.sql.create import SHORT_WAIT, create_like
 from airflow_idempotent.sql.dialects.postgres import AttachPartition, DetachPartition
 from airflow_idempotent.sql.statement import Statement, column, quoted, statement, table
 
@@ -107,15 +107,6 @@ def replace_partition(action: ReplacePartition, target: TableShape) -> tuple[Sta
 def _bounds(action: ReplacePartition, target: TableShape) -> list[exp.Expr]:
     by = target[action.column].data_type
     return [exp.Literal.string(bound.isoformat()) for bound in action.partition.bounds(by)]
-
-
-def create_like(model: Relation, made: Relation, *properties: exp.Expr, excluded: Sequence[str]) -> Statement:
-    """CREATE TABLE as another one is, but for what is excluded."""
-    words = (("INCLUDING", "ALL"), *(("EXCLUDING", what) for what in excluded))
-    options = [exp.Property(this=word, value=exp.var(what)) for word, what in words]
-    schema = exp.Schema(this=table(made), expressions=[exp.LikeProperty(this=table(model), expressions=options)])
-    with_ = exp.Properties(expressions=list(properties)) if properties else None
-    return statement(exp.Create(kind="TABLE", this=schema, properties=with_))
 
 
 def _alter(relation: Relation, change: exp.Expr) -> Statement:

@@ -7,8 +7,9 @@ served.
 from __future__ import annotations
 
 from airflow_idempotent.core.relation import Relation
-from airflow_idempotent.sql.attach import BOUNDS, create_like
+from airflow_idempotent.sql.attach import BOUNDS
 from airflow_idempotent.sql.carrying import phrase
+from airflow_idempotent.sql.create import create_like
 from airflow_idempotent.sql.statement import Statement, quoted, table
 
 _PLACE = """

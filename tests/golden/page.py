@@ -207,6 +207,8 @@ class Page:
         match name:
             case "target":
                 return self.relation
+            case "like":
+                return Relation.parse(value)
             case "columns" if kind is CreateTarget:
                 return self.shape.columns
             case "columns" if kind is AddColumns:

@@ -13,6 +13,7 @@ from airflow_idempotent.checks import CHECKS
 from airflow_idempotent.core.actions import (
     ApplyChanges,
     CopyBatch,
+    CreateLike,
     CreateStaging,
     CreateTarget,
     Deduplicate,
@@ -81,7 +82,8 @@ def test_postgres_runs_it(page: Page, connect: Connect) -> None:
 def prepare(page: Page, session: Session) -> None:
     """What the statements of the page find when their turn comes."""
     kinds = {type(action) for action in page.actions}
-    if CreateTarget in kinds:
+    if kinds & {CreateTarget, CreateLike}:
+        make_models(page, session)
         return
     session.execute(Statement(f'CREATE SCHEMA IF NOT EXISTS "{page.relation.schema}"'))
     by = next((column_of(action) for action in page.actions if isinstance(action, CUTTING)), None)
@@ -123,6 +125,14 @@ CUTTING = (EnsureChild, ReplacePartition)
 
 def column_of(action: EnsureChild | ReplacePartition) -> str:
     return action.column.name if isinstance(action, EnsureChild) else action.column
+
+
+def make_models(page: Page, session: Session) -> None:
+    """The tables that others are made like."""
+    for action in page.actions:
+        if isinstance(action, CreateLike):
+            for made in compile_action(CreateTarget(action.like, page.shape.columns, ()), page.shape):
+                session.execute(made)
 
 
 def make_children(page: Page, session: Session) -> None:
