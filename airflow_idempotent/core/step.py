@@ -113,7 +113,8 @@ class Step:
 
     ``target`` is the table as it was when the step was built; a step whose table has changed since
     is built again. ``name`` is what the ledger calls it, where that is another name: that of a shadow's live
-    table. ``prepare`` makes what must exist before (the table, a child table).
+    table, or of the view that readers read; ``beside`` says that it is a shadow.
+    ``prepare`` makes what must exist before (the table, a child table).
     ``exclusive`` keeps other writers of the table out, since no index of it would.
     ``notes`` say what was changed about the table before.
     ``may_replay`` lets the receipt of the same batch under the same spec stand for the work.
@@ -132,6 +133,7 @@ class Step:
     spec_fingerprint: str = ""
     name: str = ""
     table_version: int = 1
+    beside: bool = False
     may_replay: bool = False
     guarded: bool = False
     consecutive_since: datetime | None = None
@@ -151,7 +153,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Proof that a step committed: its ledger event. ``replayed`` means an earlier attempt did the work."""
+    """Proof that a step committed: its ledger event. ``replayed`` means an earlier attempt did the work.
+
+    ``relation`` is the table that was written or judged, a shadow maybe; empty where only the ledger was asked.
+    ``changed`` is False where an earlier run has judged, and told downstream DAGs of, the same rows.
+    """
 
     table: str
     partition: str
@@ -164,8 +170,10 @@ class Receipt:
     recorded_at: datetime | None = None
     content_fingerprint: str = ""
     table_version: int = 1
+    relation: str = ""
     replayed: bool = False
     dry_run: bool = False
+    changed: bool = True
     notes: tuple[str, ...] = ()
 
     def as_pointer(self) -> dict[str, Any]:

@@ -171,6 +171,7 @@ class Ledger:
             recorded_at=recorded_at,
             content_fingerprint=step.manifest.content_fingerprint,
             table_version=step.table_version,
+            relation=str(step.target.relation),
             notes=step.notes,
         )
 

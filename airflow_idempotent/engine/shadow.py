@@ -23,13 +23,10 @@ def addressed(spec: LoadSpec, target: Literal["live", "shadow"], session: Sessio
         ShadowError: the version was live before: rows must not get into what is kept to go back to.
     """
     journal = Journal(session)
-    if target == "live":
-        return spec.of_version(journal.live_number(spec.table))
-    versions = {version.number: version for version in journal.versions(spec.table)}
-    live = next((number for number, version in versions.items() if version.state is VersionState.SWAPPED), 1)
-    if spec.table_version == live:
-        return spec.of_version(live)
-    known = versions.get(spec.table_version)
+    live, relation = journal.live(spec.table)
+    if target == "live" or spec.table_version == live:
+        return spec.of_version(live, behind=relation)
+    known = {version.number: version for version in journal.versions(spec.table)}.get(spec.table_version)
     if known and known.state not in SHADOW:
         raise _was_live(spec, known)
     return spec.of_version(spec.table_version, shadow=True)

@@ -36,7 +36,7 @@ def stage_merge(
         if step.prepare and not dry_run:
             prepare_target(step, session=session, ledger=ledger, batches=batches)
             step = replace(current_step(load, session), notes=step.notes)
-        if step.table != str(step.target.relation) and not dry_run:
+        if step.beside and not dry_run:
             write_down_shadow(load.spec, session, attempt)
         receipt = run_step(step, session=session, ledger=ledger, batches=batches, dry_run=dry_run)
         if advice := index_advice(load.spec, step.target):

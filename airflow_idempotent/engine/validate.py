@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_idempotent.checks import Reconcile
+from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.step import Attempt, Measure, Receipt, State, Timeouts
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict, closes_gate
 from airflow_idempotent.engine.attempts import Connect, attempt_at
@@ -19,6 +21,7 @@ from airflow_idempotent.engine.locating import locate
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.shadow import addressed
 from airflow_idempotent.engine.surroundings import loaded, surrounded
+from airflow_idempotent.engine.verdicts import held_verdict, still_holds
 from airflow_idempotent.errors import GateClosedError, SchemaDriftError, TargetMissingError
 from airflow_idempotent.plan.build import Load, blank_step
 from airflow_idempotent.plan.fitting import target_problems, the_target_has
@@ -35,21 +38,34 @@ def validate(
 
     The table is only read, all of it in one snapshot. A second run gives the same verdict for the
     same rows. ``batches`` opens the landed batch, where a difference has to be traced to its keys.
+    Where a later run has only looked back at the partition and nobody has written to it since, the verdict of
+    the earlier run stands: no row is read, and nothing is recorded.
 
     Raises:
         GateClosedError: a check of severity error failed; the verdict is recorded.
     """
 
     def work(session: Session, ledger: Ledger) -> Receipt:
+        started = time.monotonic()
         with session.transaction(snapshot=True):
             found = replace(load, spec=addressed(load.spec, load.target, session))
-            return _record(found, _look(found, session, ledger, batches), session, ledger)
+            shape = _table(found.spec, session)
+            held = held_verdict(found, session, attempt or Attempt()) if load.looks_back else None
+            if held and (standing := still_holds(found, held, shape, session, ledger)):
+                return standing
+            looked = _look(found, shape, session, ledger, batches)
+            receipt = _record(found, looked, ledger, seconds=time.monotonic() - started)
+            return replace(receipt, changed=held is None or not held.is_of(receipt.measure))
 
     spec, where = load.spec, {"table": load.spec.table, "partition": load.partition.key}
     timeouts = Timeouts(spec.lock_timeout, spec.statement_timeout)
     receipt = attempt_at(
         work, table=spec.table, partition=load.partition.key, connect=connect, timeouts=timeouts, attempt=attempt
     )
+    if receipt.replayed:
+        log.info(
+            "validate table=%s partition=%s replayed=True: unchanged since event %s", *where.values(), receipt.event_id
+        )
     for result in receipt.checks:
         log.info("validate table=%s partition=%s verdict=%s %s", *where.values(), result.verdict, result)
     if failures := closes_gate(receipt.checks):
@@ -59,16 +75,21 @@ def validate(
     return receipt
 
 
-def _look(
-    load: Load, session: Session, ledger: Ledger, batches: PartOpener | None
-) -> tuple[Receipt | None, Measure, tuple[CheckResult, ...]]:
-    """What was published last, what is there now, and what the checks say to it."""
-    spec = load.spec
+def _table(spec: LoadSpec, session: Session) -> TableShape:
+    """The table as it is now, fit for the spec."""
     shape = session.shape(spec.relation)
     if shape is None:
         raise TargetMissingError(table=spec.table, similar=session.similar(spec.relation))
     if problems := target_problems(spec, shape):
         raise SchemaDriftError(table=spec.table, problems=(*problems, *the_target_has(shape)))
+    return shape
+
+
+def _look(
+    load: Load, shape: TableShape, session: Session, ledger: Ledger, batches: PartOpener | None
+) -> tuple[Receipt | None, Measure, tuple[CheckResult, ...]]:
+    """What was published last, what is there now, and what the checks say to it."""
+    spec = load.spec
     published = ledger.latest(spec.table, load.partition.key, spec.number)
     baseline = baseline_of(published, session) if published else None
     now = measured(spec, shape_of(baseline, shape), load.partition, session)
@@ -79,6 +100,8 @@ def _look(
     facts = gather(
         session,
         by_rows,
+        table=spec.table,
+        version=spec.number,
         shape=shape,
         partition=load.partition,
         manifest=load.manifest,
@@ -130,7 +153,7 @@ def not_empty(spec: LoadSpec, results: Sequence[CheckResult], now: Measure) -> t
 
 
 def _record(
-    load: Load, found: tuple[Receipt | None, Measure, tuple[CheckResult, ...]], session: Session, ledger: Ledger
+    load: Load, found: tuple[Receipt | None, Measure, tuple[CheckResult, ...]], ledger: Ledger, *, seconds: float
 ) -> Receipt:
     published, now, results = found
     batch = load.manifest if published is None else replace(load.manifest, batch_id=published.batch_id)
@@ -139,5 +162,7 @@ def _record(
     ledger.lock(step)
     state = State.FAILED if failures else State.VALIDATED
     message = "; ".join(failures)
-    receipt = ledger.record(step, name="validate", state=state, measure=now, checks=results, message=message)
+    receipt = ledger.record(
+        step, name="validate", state=state, measure=now, checks=results, message=message, seconds=seconds
+    )
     return replace(receipt, effects=published.effects) if published else receipt  # of the load that was judged

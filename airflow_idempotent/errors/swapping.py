@@ -138,6 +138,7 @@ class JournalError(IdempotentError):
     anchor: ClassVar[str] = "journal"
     table: str
     problems: tuple[str, ...]
+    hint: str = ""
 
     @property
     def headline(self) -> str:
@@ -149,4 +150,4 @@ class JournalError(IdempotentError):
 
     @property
     def next_move(self) -> str:
-        return "Give the tables their names back (ALTER TABLE … RENAME TO …), then run it again."
+        return self.hint or "Give the tables their names back (ALTER TABLE … RENAME TO …), then run it again."

@@ -9,7 +9,7 @@ from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperat
 
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Timeouts
-from airflow_idempotent.core.version import Keeping, OnDependents, RollbackOrder, SwapOrder, Swapped
+from airflow_idempotent.core.version import By, Keeping, OnDependents, RollbackOrder, SwapOrder, Swapped
 from airflow_idempotent.engine.retiring import clean_up
 from airflow_idempotent.engine.swap import rollback, swap
 from airflow_idempotent.errors import ArgumentsError, CutoverError, SwapSupersededError
@@ -107,13 +107,15 @@ class SwapTableOperator(VersionOperator):
     :param version: Or its number; default: the newest that was built.
     :param allow_empty: Also when the shadow has no rows and the live table has some.
     :param allow_changes: Also when columns, types or keys differ.
+    :param by: ``rename``: the shadow takes the live table's name. ``view``: that name becomes a view of it. Default: as
+        it is now, which is by rename until a first swap by view.
     :param keep_for: How long retired versions stay at least: ``7d`` (default), ``12h``.
     :param keep_versions: How many retired versions stay at least, default 1.
     """
 
     shallow_copy_attrs: Sequence[str] = ("spec",)
     template_fields: Sequence[str] = (
-        *VersionOperator.template_fields, "shadow", "version", "keep_for", "keep_versions"
+        *VersionOperator.template_fields, "shadow", "version", "by", "keep_for", "keep_versions"
     )  # fmt: skip
 
     def __init__(
@@ -125,6 +127,7 @@ class SwapTableOperator(VersionOperator):
         version: int | str | None = None,
         allow_empty: bool = False,
         allow_changes: bool = False,
+        by: By | None = None,
         keep_for: str | int = "7d",
         keep_versions: int | str = 1,
         **kwargs: Any,
@@ -135,6 +138,7 @@ class SwapTableOperator(VersionOperator):
         self.version = version
         self.allow_empty = allow_empty
         self.allow_changes = allow_changes
+        self.by = by
         self.keep_for = keep_for
         self.keep_versions = keep_versions
 
@@ -148,24 +152,31 @@ class SwapTableOperator(VersionOperator):
             version=None if self.version in (None, *LOST) else int(str(self.version)),
             allow_empty=self.allow_empty,
             allow_changes=self.allow_changes,
+            by=self.way,
             on_dependents=self.dependents,
             timeouts=self.timeouts,
         )
         return self._swapped(order, Keeping(duration(self.keep_for), int(self.keep_versions)), self.conn_id, context)
 
+    @property
+    def way(self) -> By | None:
+        """How readers get to the table.
+
+        Raises:
+            ValueError: it is another word.
+        """
+        if self.by in (None, *LOST):
+            return None
+        if self.by not in ("rename", "view"):
+            raise ValueError(f"by is {self.by!r}: write 'rename' or 'view'")
+        return self.by
+
     def _cut_over(self, spec: TableSpec, context: Context) -> dict[str, Any]:
         """Swap the version of the spec in, unless it is not its time yet."""
         if spec.publish.cutover == "manual" and not self._is_asked_for(spec, context):
             raise AirflowSkipException(f"{spec.table}: waits for a run with the param cutover")
-        gates, timeouts = spec.publish.gates, Timeouts(spec.lock_timeout, spec.statement_timeout)
-        order = SwapOrder(
-            spec.live,
-            version=spec.table_version,
-            allow_changes=True,
-            gates=gates,
-            on_dependents=spec.publish.on_dependents,
-            timeouts=timeouts,
-        )
+        timeouts = Timeouts(spec.lock_timeout, spec.statement_timeout)
+        order = spec.publish.order(spec.live, spec.table_version, timeouts)
         try:
             return self._swapped(order, spec.publish.keeping, spec.conn_id, context)
         except SwapSupersededError as error:

@@ -26,11 +26,15 @@ class ValidatePartitionOperator(PartitionOperator):
     """Checks a partition as readers see it, and writes the verdict to the ledger.
 
     Only when it passes is the asset event of its outlets emitted, with partition, effects and
-    digest. The table is only read. A second run gives the same verdict for the same rows.
+    digest. The table is only read. A second run gives the same verdict for the same rows. A partition that the run
+    has only looked back at, and that holds what an earlier run has told, is skipped, so that nobody is told twice;
+    where nobody has written to it since, it is not even read.
 
     :param conn_id: Airflow connection of the PostgreSQL that holds the table.
     :param checks: What must hold, as in a spec file: ``[{"unique": ["order_id"]}, {"row_count": {"min": 1}}]``.
     :param partition_by: How the table's time axis is cut: ``{"column": "order_date", "grain": "day"}``.
+    :param strategy: How rows got in, as for ``StageMergeOperator``; needed where a batch is the whole table, as for
+        ``snapshot``: which rows are its partition follows from it. Default ``merge``.
     :param event_time: Column that says when a row happened.
     :param on_empty: ``fail`` (default) when the partition is empty; otherwise checks are not evaluated.
     :param lock_timeout: Seconds to wait for another run of the same partition, default 300.
@@ -45,6 +49,7 @@ class ValidatePartitionOperator(PartitionOperator):
         "conn_id",
         "checks",
         "partition_by",
+        "strategy",
         "event_time",
         "on_empty",
         "lock_timeout",
@@ -61,6 +66,7 @@ class ValidatePartitionOperator(PartitionOperator):
         conn_id: str | None = None,
         checks: Sequence[Any] | None = None,
         partition_by: Mapping[str, Any] | PartitionBy | None = None,
+        strategy: str | Mapping[str, Any] | None = None,
         event_time: str | None = None,
         on_empty: str | None = None,
         lock_timeout: float | None = None,
@@ -74,6 +80,7 @@ class ValidatePartitionOperator(PartitionOperator):
         self.conn_id = conn_id
         self.checks = checks
         self.partition_by = partition_by
+        self.strategy = strategy
         self.event_time = event_time
         self.on_empty = on_empty
         self.lock_timeout = lock_timeout
@@ -88,7 +95,7 @@ class ValidatePartitionOperator(PartitionOperator):
     def teller(self) -> Answers:
         from airflow_idempotent.operators.openlineage import Validating
 
-        return Validating(self.load_spec(), self.diary.done)
+        return Validating(self.load_spec(), self.diary.done, shadow=self.builds_shadow(self.target))
 
     def step(self, spec: LoadSpec, assignment: Assignment, context: Context) -> dict[str, Any]:
         """Look at one partition; the verdict as a pointer."""
@@ -98,12 +105,21 @@ class ValidatePartitionOperator(PartitionOperator):
         key, batch = assignment.partition.key, manifest or _no_batch(spec, assignment.partition)
         self.diary.note(key, manifest=batch)
         receipt = validate(
-            Load(spec, assignment.partition, batch, target=target_of(self.target, assignment.target)),
+            Load(
+                spec,
+                assignment.partition,
+                batch,
+                looks_back=assignment.looks_back,
+                target=target_of(self.target, assignment.target),
+            ),
             connect=self.connections.warehouse(spec.conn_id),
             attempt=attempt_of(context, assignment.lane),
             batches=store,
         )
         self.diary.note(key, receipt=receipt, checks=receipt.checks)
+        if not receipt.changed:
+            done = "its verdict stands" if receipt.replayed else "validated again, passed"
+            raise AirflowSkipException(f"{spec.table} {key}: unchanged since an earlier run, {done}; no asset event")
         return receipt.as_pointer()
 
     def done(self, context: Context, pointers: Sequence[Mapping[str, Any]]) -> None:

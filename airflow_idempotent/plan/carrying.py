@@ -45,12 +45,19 @@ DEPENDENTS = (Kind.VIEW, Kind.REFERENCE)
 _CARRY = "on_dependents: carry lets it follow to the new table"
 
 
-def carrying(live: Inventory, shadow: Inventory, *, dependents: bool = False, as_built: bool = False) -> Carrying:
+def carrying(
+    live: Inventory,
+    shadow: Inventory,
+    *,
+    dependents: bool = False,
+    as_built: bool = False,
+    becomes: Relation | None = None,
+) -> Carrying:
     """What gives ``shadow`` everything that ``live`` has. Where it has it already, nothing is done.
 
     ``dependents`` allows to make views and foreign keys of other tables refer to the new table; else they are refused.
     ``as_built`` leaves indexes, constraints and the like as the new table has them: it is meant to differ, or was
-    live before.
+    live before. ``becomes`` is what the new table is called in the end where that is not the live one's name.
     """
     found = difference(live, shadow)
     refused = {item: lines for item in found.missing if (lines := [*_refused(item, dependents)])}
@@ -61,7 +68,7 @@ def carrying(live: Inventory, shadow: Inventory, *, dependents: bool = False, as
     steps = [
         (item.kind, at, text)
         for item, there in wanted
-        for at, text in carried(item, live.relation, shadow.relation, there)
+        for at, text in carried(item, live.relation, shadow.relation, there, becomes)
     ]
     before, moment, after = (tuple(text for _, at, text in steps if at is when) for when in When)
     return Carrying(

@@ -83,6 +83,7 @@ class LoadSpec(Model):
 
     _number: int = PrivateAttr(1)
     _is_shadow: bool = PrivateAttr(False)
+    _behind: Relation | None = PrivateAttr(None)
 
     @model_validator(mode="before")
     @classmethod
@@ -185,23 +186,31 @@ class LoadSpec(Model):
 
     @property
     def live(self) -> Relation:
-        """The table that readers read."""
+        """What readers read: a table, or a view of the version that is live."""
         return Relation.parse(self.table)
 
     @property
     def relation(self) -> Relation:
         """The table that is loaded: the live one, or the shadow of this version."""
-        return version_name(self.live, self._number) if self._is_shadow else self.live
+        return version_name(self.live, self._number) if self._is_shadow else self._behind or self.live
 
     @property
     def number(self) -> int:
         """The version of the table that is loaded, as the ledger counts."""
         return self._number
 
-    def of_version(self, number: int, *, shadow: bool = False) -> Self:
-        """The same spec, for the live table that is this version, or for a shadow."""
+    @property
+    def is_shadow(self) -> bool:
+        """Whether it is loaded beside the live version."""
+        return self._is_shadow
+
+    def of_version(self, number: int, *, shadow: bool = False, behind: Relation | None = None) -> Self:
+        """The same spec, for the live table that is this version, or for a shadow.
+
+        ``behind`` is the table where readers read a view of it.
+        """
         found = self.model_copy()
-        found._number, found._is_shadow = number, shadow
+        found._number, found._is_shadow, found._behind = number, shadow, behind
         return found
 
     def policy_for(self, option: str) -> str:

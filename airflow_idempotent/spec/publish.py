@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from airflow_idempotent.core.version import Cutover, Keeping
+from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.step import Timeouts
+from airflow_idempotent.core.version import Cutover, Keeping, SwapOrder
 from airflow_idempotent.spec.durations import Duration
 from airflow_idempotent.spec.model import Model
 
@@ -18,6 +20,11 @@ class Publish(Model):
 
     mode: Literal["direct", "swap"] = Field(
         "direct", description="swap: the DAG ends with a task that swaps version table_version in when it is ready."
+    )
+    by: Literal["rename", "view"] = Field(
+        "rename",
+        description="rename: the live version is the table of the table's name. view: from the first swap on that name "
+        "is a view of the live version, which is called table__v2 and so on.",
     )
     cutover: Literal["auto", "manual"] = Field(
         "auto", description="Swap as soon as it is ready, or only in a run with the param cutover."
@@ -52,6 +59,18 @@ class Publish(Model):
     def gates(self) -> Cutover:
         """What must hold before a version is swapped in."""
         return Cutover(self.clean_intervals, self.max_row_change)
+
+    def order(self, live: Relation, version: int, timeouts: Timeouts) -> SwapOrder:
+        """The swap of a version that loads have built, once its gates are open."""
+        return SwapOrder(
+            live,
+            version=version,
+            allow_changes=True,
+            gates=self.gates,
+            by=self.by,
+            on_dependents=self.on_dependents,
+            timeouts=timeouts,
+        )
 
 
 def named_publish(value: Any) -> Any:

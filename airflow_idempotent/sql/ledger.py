@@ -13,7 +13,8 @@ EVENT_COLUMNS = (
     "inserted", "updated", "deleted", "unchanged", "stale", "duplicate", "rejected",
     "row_count", "digest", "min_version", "max_version", "min_event_time", "max_event_time", "cutoff_ts",
     "beyond_batch", "cursor_name", "read_from", "watermark", "null_cursor_rows", "future_rows", "late_rows",
-    "too_late_rows", "consecutive_since", "lane", "attempt", "message", "seconds", "previous_hash", "hash",
+    "too_late_rows", "read_from_number", "watermark_number", "consecutive_since",
+    "lane", "attempt", "message", "seconds", "previous_hash", "hash",
 )  # fmt: skip
 
 LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%(key)s)"
