@@ -185,16 +185,8 @@ class SwapTableOperator(VersionOperator):
         """Swap the version of the spec in, unless it is not its time yet."""
         if spec.publish.cutover == "manual" and not self._is_asked_for(spec, context):
             raise AirflowSkipException(f"{spec.table}: waits for a run with the param cutover")
-        gates, timeouts = spec.publish.gates, Timeouts(spec.lock_timeout, spec.statement_timeout)
-        order = SwapOrder(
-            spec.live,
-            version=spec.table_version,
-            allow_changes=True,
-            gates=gates,
-            by=spec.publish.by,
-            on_dependents=spec.publish.on_dependents,
-            timeouts=timeouts,
-        )
+        timeouts = Timeouts(spec.lock_timeout, spec.statement_timeout)
+        order = spec.publish.order(spec.live, spec.table_version, timeouts)
         try:
             return self._swapped(order, spec.publish.keeping, spec.conn_id, context)
         except SwapSupersededError as error:

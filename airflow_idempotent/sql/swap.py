@@ -56,7 +56,9 @@ SELECT named.path, named.kind, named.definition, named.name, n.nspname, named.of
     SELECT t.path, 'CONSTRAINT', concat_ws(' ', k.contype, pg_get_constraintdef(k.oid)), k.conname, t.relnamespace,
            t.relname
     FROM tree t JOIN pg_catalog.pg_constraint k ON k.conrelid = t.oid
+    LEFT JOIN pg_catalog.pg_constraint p ON p.oid = k.conparentid
     WHERE k.contype IN ('c', 'n', 'f') AND k.conislocal AND k.conparentid = 0 AND k.coninhcount = 0
+       OR k.contype = 'f' AND p.conrelid <> k.conrelid -- a child's, which does not follow when its parent's is renamed
 ) AS named JOIN pg_catalog.pg_namespace n ON n.oid = named.schema
 ORDER BY 1, 2, 3, 4
 """
