@@ -18,6 +18,7 @@ from airflow_idempotent.errors import UsageError
 def run(args: Namespace, out: Output) -> int:
     """Swap, then drop the retired versions whose time is over."""
     live = table_of(args.table, command="swap")
+    keeping = Keeping(span(args.keep_for, command="swap"), args.keep_versions)
     order = SwapOrder(
         live,
         shadow=args.shadow and table_of(args.shadow, command="swap"),
@@ -26,13 +27,13 @@ def run(args: Namespace, out: Output) -> int:
         allow_changes=args.allow_changes,
         on_dependents=args.on_dependents,
         timeouts=Timeouts(lock=args.lock_timeout),
+        keeping=keeping,
     )
-    keeping = Keeping(span(args.keep_for, command="swap"), args.keep_versions)
     connect = connector(args.dsn, command="swap")
     done = swap(order, connect=connect)
     cleaned = clean_up(live, keeping, connect=connect, timeouts=order.timeouts)
     out.document(done.as_pointer() | {"dropped": cleaned.dropped, "left": dict(cleaned.left)})
-    out.say(said(done), *cleaned_lines(cleaned))
+    out.say(said(done), *([done.way_back] if done.way_back else []), *cleaned_lines(cleaned))
     return DONE
 
 

@@ -125,7 +125,8 @@ class SwapOrder:
     ``allow_empty`` lets a shadow without rows take the place of a table that has some,
     ``allow_changes`` one whose columns or keys differ. ``gates`` are for versions that loads have built.
     ``on_dependents`` says what becomes of views and foreign keys of other tables that refer to the live table:
-    nothing is swapped, or they refer to the new one.
+    nothing is swapped, or they refer to the new one. ``keeping`` and ``rollback_window`` say how long it can be
+    undone; None that nobody has said it.
     """
 
     live: Relation
@@ -136,6 +137,8 @@ class SwapOrder:
     gates: Cutover | None = None
     on_dependents: OnDependents = "refuse"
     timeouts: Timeouts = field(default_factory=Timeouts)
+    keeping: Keeping | None = None
+    rollback_window: timedelta | None = None
 
     @property
     def table(self) -> str:
@@ -144,12 +147,16 @@ class SwapOrder:
 
 @dataclass(frozen=True, slots=True)
 class RollbackOrder:
-    """A request: make a version live again that was so before; by its number, else the one before this one."""
+    """A request: make a version live again that was so before; by its number, else the one before this one.
+
+    Where that would lose loads made since, nothing is done unless ``accept_loss`` says so.
+    """
 
     live: Relation
     to: int | None = None
     on_dependents: OnDependents = "refuse"
     timeouts: Timeouts = field(default_factory=Timeouts)
+    accept_loss: bool = False
 
     @property
     def table(self) -> str:
@@ -161,6 +168,7 @@ class Swapped:
     """Proof of a swap: which version is live now, and where the one before it is kept.
 
     ``replayed`` means that it was so already, by the run named. ``held_ms`` is how long readers had to wait.
+    ``way_back`` says how it can be undone, ``lost`` which partitions went back in time with a rollback.
     """
 
     table: str
@@ -172,6 +180,8 @@ class Swapped:
     replayed: bool = False
     held_ms: float = 0.0
     notes: tuple[str, ...] = ()
+    way_back: str = ""
+    lost: tuple[str, ...] = ()
 
     def as_pointer(self) -> dict[str, Any]:
         """The small part that travels through XCom: plain JSON values."""
@@ -185,4 +195,6 @@ class Swapped:
             "replayed": self.replayed,
             "held_ms": round(self.held_ms, 1),
             "notes": list(self.notes),
+            "way_back": self.way_back,
+            "lost": list(self.lost),
         }

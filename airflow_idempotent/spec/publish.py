@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
+from airflow_idempotent.core.opening import DailyWindow
 from airflow_idempotent.core.version import Cutover, Keeping
 from airflow_idempotent.spec.durations import Duration
 from airflow_idempotent.spec.expect import Expect
@@ -21,10 +22,20 @@ class Publish(Model):
         "direct", description="swap: the DAG ends with a task that swaps version table_version in when it is ready."
     )
     cutover: Literal["auto", "manual"] = Field(
-        "auto", description="Swap as soon as it is ready, or only in a run with the param cutover."
+        "auto",
+        description="Swap as soon as it is ready; manual: only when somebody says yes to the task approve (Airflow 3.1 "
+        "and later), or in a run with the param cutover.",
     )
     clean_intervals: int = Field(
-        0, ge=0, description="How many of its newest partitions must be there and validated before it is swapped in."
+        0,
+        ge=0,
+        description="How many of its newest partitions scheduled runs must have loaded into both and found alike "
+        "before it is swapped in (without compare: must be there and validated).",
+    )
+    window: str | None = Field(
+        None,
+        description="Time of day in which it is swapped in, in the table's time zone: 01:00-05:00. Outside of it the "
+        "task waits when the window opens before the next run is due, else it leaves it to that.",
     )
     max_row_change: float | None = Field(
         None, ge=0, description="Share by which its number of rows may differ from the live table's; default: any."
@@ -58,6 +69,13 @@ class Publish(Model):
     def _not_before(cls, value: timedelta) -> timedelta:
         if value < timedelta(0):
             raise ValueError("cannot be negative")
+        return value
+
+    @field_validator("window")
+    @classmethod
+    def _a_time_of_day(cls, value: str | None) -> str | None:
+        if value is not None:
+            DailyWindow.parse(value)
         return value
 
     @property
