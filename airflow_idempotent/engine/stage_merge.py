@@ -86,7 +86,7 @@ def current_step(load: Load, session: Session) -> Step:
     with session.transaction():
         load = replace(load, spec=addressed(load.spec, load.target, session))
         shape = session.shape(load.spec.relation)
-        is_new = shape is None and load.spec.is_shadow
+        is_new = shape is None and load.spec.is_beside
         live = session.shape(addressed(load.spec, "live", session).relation) if is_new else None
         try:
             return build_step(load, shape, live)

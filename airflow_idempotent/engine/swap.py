@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from airflow_idempotent.core.step import Attempt
 from airflow_idempotent.core.version import (
@@ -29,7 +30,14 @@ from airflow_idempotent.engine.preparing import prepare
 from airflow_idempotent.engine.refusals import is_driver_error, reason
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.standing import Standing, facts_of, standing
-from airflow_idempotent.errors import CutoverError, RollbackError, ShadowError, SwapSupersededError
+from airflow_idempotent.engine.way_back import lost_by_going_back, way_back
+from airflow_idempotent.errors import (
+    CutoverError,
+    RollbackError,
+    ShadowError,
+    SwapSupersededError,
+    WritesLostError,
+)
 from airflow_idempotent.plan.carrying import Carrying
 
 log = logging.getLogger(__name__)
@@ -49,15 +57,24 @@ def swap(order: SwapOrder, *, connect: Connect, attempt: Attempt | None = None) 
         order = child_order(order, connect=connect)
 
     def choose(now: Standing, session: Session, journal: Journal) -> Version | Swapped:
-        found = _asked_for(order, now, session, journal)
-        if isinstance(found, Version):
-            refuse_unfit(order, now.live, found, session)
-            if order.gates:
-                refuse_unready(order.gates, now.live, found, session)
-        return found
+        return ready_version(order, now, session, journal)
 
     prepare(order, choose, connect=connect, attempt=attempt)
     return _exchanged(order, choose, VersionState.RETIRED, connect, attempt)
+
+
+def ready_version(order: SwapOrder, now: Standing, session: Session, journal: Journal) -> Version | Swapped:
+    """The version that may become live now, or the proof that it is.
+
+    Raises:
+        IdempotentError: it is not there, does not fit, or is not ready.
+    """
+    found = _asked_for(order, now, session, journal)
+    if isinstance(found, Version):
+        refuse_unfit(order, now.live, found, session)
+        if order.gates:
+            refuse_unready(order.gates, now.live, found, session)
+    return found
 
 
 def rollback(order: RollbackOrder, *, connect: Connect, attempt: Attempt | None = None) -> Swapped:
@@ -67,6 +84,7 @@ def rollback(order: RollbackOrder, *, connect: Connect, attempt: Attempt | None 
 
     Raises:
         RollbackError: there is none to go back to.
+        WritesLostError: partitions that were loaded since would go back in time.
         IdempotentError: see each; nothing was changed.
     """
 
@@ -93,6 +111,7 @@ def _exchanged(
             coming = choose(now, session, journal)
             if isinstance(coming, Swapped):
                 return coming
+            told = _told_before(order, now.live, coming, session, journal)
             left, come, carried = exchange_for(order, now.live, session)(
                 now.live,
                 coming,
@@ -104,7 +123,7 @@ def _exchanged(
                 dependents=order.on_dependents == "carry",
                 as_built=isinstance(order, RollbackOrder) or order.allow_changes,
             )
-        done = replace(_proof(come, left), held_ms=held.milliseconds)
+        done = replace(_proof(come, left), held_ms=held.milliseconds, **told)
         return replace(done, notes=tuple(_finish(carried, session)))
 
     done = attempt_at(
@@ -115,6 +134,23 @@ def _exchanged(
         *(done.table, done.version, done.retired, done.replayed, done.held_ms),
     )
     return done
+
+
+def _told_before(
+    order: SwapOrder | RollbackOrder, live: Version, coming: Version, session: Session, journal: Journal
+) -> dict[str, Any]:
+    """What has to be known before anything is changed: the way back from a swap, or what a rollback loses.
+
+    Raises:
+        WritesLostError: a rollback would lose loads, and nobody has accepted that.
+    """
+    if isinstance(order, SwapOrder):
+        found = way_back(order, live, session, journal)
+        return {"way_back": str(found) if order.keeping else ""}
+    lost = lost_by_going_back(live, coming, session)
+    if lost and not order.accept_loss:
+        raise WritesLostError(table=order.table, version=coming.number, live_version=live.number, partitions=lost)
+    return {"lost": lost}
 
 
 def _finish(carried: Carrying, session: Session) -> Iterator[str]:

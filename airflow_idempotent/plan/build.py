@@ -78,7 +78,7 @@ def page_fill(spec: LoadSpec) -> int:
 
 def shadow_like(spec: LoadSpec, live: TableShape | None) -> TableShape | None:
     """The shadow as we would make it after the live table, where the spec has no columns for it; None where it has."""
-    if not spec.is_shadow or spec.columns or live is None or live.partitioned != spec.partition_by.declarative:
+    if not spec.is_beside or spec.columns or live is None or live.partitioned != spec.partition_by.declarative:
         return None
     return replace(live, relation=spec.relation, intercepted=False)
 
