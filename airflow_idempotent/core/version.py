@@ -101,6 +101,8 @@ class Keeping:
 OnDependents = Literal["refuse", "carry"]
 By = Literal["rename", "view"]
 """How readers get to the live version: it has the table's name, or the table's name is a view of it."""
+Target = Literal["live", "shadow", "retired"]
+"""What a load writes: what readers read, the version that is built, or the one that was live before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,14 @@ class Cutover:
     """What must hold before a version that loads have built is swapped in.
 
     All partitions of the live table must be there and validated, so must be its ``clean_intervals`` newest ones;
-    ``max_row_change`` is the share by which its number of rows may differ, None for any.
+    ``max_row_change`` is the share by which its number of rows may differ, None for any. With ``compared`` they must
+    have been held against the live table, too, and be as it is; the newest ones then are those that scheduled runs
+    have loaded into both.
     """
 
     clean_intervals: int = 0
     max_row_change: float | None = None
+    compared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,8 @@ class SwapOrder:
     ``allow_changes`` one whose columns or keys differ. ``gates`` are for versions that loads have built.
     ``on_dependents`` says what becomes of views and foreign keys of other tables that refer to the live table:
     nothing is swapped, or they refer to the new one. ``by`` None leaves it as it is how readers get to the table.
+    ``partition`` is the key of the one partition whose child table is meant, in ``timezone``; once that is found, it is
+    the live table, and ``within`` says of what table and which partition.
     """
 
     live: Relation
@@ -132,6 +139,9 @@ class SwapOrder:
     allow_changes: bool = False
     gates: Cutover | None = None
     by: By | None = None
+    partition: str = ""
+    timezone: str = "UTC"
+    within: tuple[str, str] | None = None
     on_dependents: OnDependents = "refuse"
     timeouts: Timeouts = field(default_factory=Timeouts)
 

@@ -11,6 +11,7 @@ from airflow_idempotent.dag_factory.documentation import documentation
 from airflow_idempotent.dag_factory.schedule import last_instant, timetable
 from airflow_idempotent.operators.assets import input_assets, table_asset
 from airflow_idempotent.operators.base import LABEL
+from airflow_idempotent.operators.dual_write import DualWriteOperator
 from airflow_idempotent.operators.land import AtomicLandOperator
 from airflow_idempotent.operators.params import run_params
 from airflow_idempotent.operators.plan import PlanOperator
@@ -84,6 +85,18 @@ def _tasks(spec: TableSpec) -> None:
             map_index_template=LABEL,
         )
         land >> load >> check
+        if spec.publish.mode == "swap":
+            # Beside validate, not before it: downstream DAGs wait for the live table alone.
+            load >> DualWriteOperator(
+                task_id="dual_write",
+                spec=spec,
+                planned=planned,
+                batch=land.output,
+                map_index_template=LABEL,
+                max_active_tis_per_dag=spec.backfill.max_active_tasks,
+                inlets=input_assets(spec),
+                **writing,
+            )
 
     loaded = partition.expand(planned=plan.output)
     if spec.publish.mode == "swap":

@@ -71,7 +71,7 @@ def exchange_names(
     carried = _carried(live, coming, session, dependents=dependents, as_built=as_built)
     for statement in carried.before:
         give(statement, live, coming, session)
-    changes = _changes(live, coming, session)
+    changes = changes_of(live, coming, session)
     retired = version_name(live.relation, live.number)
     left = journal.record(live, leaves_as, relation=retired, names=changes.names)
     come = journal.record(
@@ -136,7 +136,7 @@ def give(statement: Statement, live: Version, coming: Version, session: Session)
         raise DependentsError(table=live.table, shadow=str(coming.relation), losses=(what,)) from error
 
 
-def _changes(live: Version, coming: Version, session: Session) -> Exchange:
+def changes_of(live: Version, coming: Version, session: Session) -> Exchange:
     """The renames; planned while nobody can alter the tables, and nobody waits yet."""
     table, retired = live.relation, version_name(live.relation, live.number)
     if facts_of(retired, session) is not None:

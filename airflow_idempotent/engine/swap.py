@@ -18,6 +18,7 @@ from airflow_idempotent.core.version import (
     version_name,
 )
 from airflow_idempotent.engine.attempts import Connect, attempt_at
+from airflow_idempotent.engine.children import child_order
 from airflow_idempotent.engine.cutover import refuse_unready
 from airflow_idempotent.engine.exchanging import SWAP, Held
 from airflow_idempotent.engine.fitness import refuse_unfit
@@ -43,6 +44,8 @@ def swap(order: SwapOrder, *, connect: Connect, attempt: Attempt | None = None) 
     Raises:
         IdempotentError: see each; readers still read the table that they have read before.
     """
+    if order.partition:
+        order = child_order(order, connect=connect)
 
     def choose(now: Standing, session: Session, journal: Journal) -> Version | Swapped:
         found = _asked_for(order, now, session, journal)
@@ -82,13 +85,13 @@ def _exchanged(
 
     def work(session: Session, ledger: Ledger) -> Swapped:
         with session.transaction():
-            ledger.lock_table(order.table)
+            ledger.lock_versions(order.table)
             journal = Journal(session, attempt)
             now = standing(order.live, session, journal)
             coming = choose(now, session, journal)
             if isinstance(coming, Swapped):
                 return coming
-            left, come, carried = exchange_for(order, now.live)(
+            left, come, carried = exchange_for(order, now.live, session)(
                 now.live,
                 coming,
                 leaves_as,

@@ -52,6 +52,9 @@ class CutoverError(IdempotentError):
 
     @property
     def next_move(self) -> str:
+        if any("live table: " in reason for reason in self.reasons):
+            look = f"airflow-idempotent versions {self.table} --divergence shows what differs"
+            return f"{look}; what is meant belongs into publish.expect, then validate it again (target=shadow)."
         if self.waiting:
             return "Load what is missing with the param target=shadow (command line: run --target shadow), then swap."
         return "Look at both; if the difference is meant, raise publish.max_row_change, then clear this task."

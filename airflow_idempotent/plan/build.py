@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from airflow_idempotent.core.actions import (
     Action,
@@ -22,8 +22,9 @@ from airflow_idempotent.core.drift import SchemaChange
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import short_name
-from airflow_idempotent.core.staged import Staged
+from airflow_idempotent.core.staged import Numbered, Staged
 from airflow_idempotent.core.step import Step, Timeouts
+from airflow_idempotent.core.version import Target
 from airflow_idempotent.errors import TargetMissingError
 from airflow_idempotent.plan.fitting import asked_of_batch, batch_columns, ruling, sequence_of, target_version
 from airflow_idempotent.plan.inspection import inspection
@@ -32,6 +33,7 @@ from airflow_idempotent.plan.measuring import measuring
 from airflow_idempotent.plan.schema_change import actions_of, changed_shape
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
+from airflow_idempotent.spec.written import as_text
 
 ROOM_FOR_UPDATES = 85
 """Percent of a page, by measurement: docs/adr/0002."""
@@ -42,7 +44,7 @@ class Load:
     """A request: this batch of this partition, by the rules of this spec.
 
     ``looks_back`` when a later run reads it again for late data.
-    ``target`` says whether readers read what is loaded, or a version of the table that is built beside it.
+    ``target`` says whether readers read what is loaded, or a version of the table that is kept beside it.
     """
 
     spec: LoadSpec
@@ -51,7 +53,7 @@ class Load:
     skip_unchanged: bool = False
     force: bool = False
     looks_back: bool = False
-    target: Literal["live", "shadow"] = "live"
+    target: Target = "live"
 
 
 def created_shape(spec: LoadSpec) -> TableShape:
@@ -111,11 +113,12 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         spec_fingerprint=fingerprint(spec),
         name=spec.table,
         table_version=spec.number,
-        beside=spec.is_shadow,
+        beside=spec.is_beside,
         # What a query reads may have changed, though the query has not.
         may_replay=load.skip_unchanged and not load.manifest.query,
         consecutive_since=consecutive_since(spec),
         looks_back=load.looks_back,
+        spec_text=as_text(spec) if spec.number == spec.table_version else "",
         timeouts=Timeouts(spec.lock_timeout, spec.statement_timeout),
     )
 
@@ -156,6 +159,7 @@ def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
         within=(by, load.partition) if by and target.partitioned and by in spec.unique_key else None,
         deduplicated=bool(spec.unique_key and (spec.checks or spec.strategy.always_deduplicates)),
         allows_empty=spec.on_empty == "publish_empty",
+        of=Numbered(spec.live, spec.number),
     )
 
 
@@ -176,7 +180,8 @@ def preparation(load: Load, shape: TableShape | None, target: TableShape, change
     prepare += actions_of(change, target.relation, spec.strategy.defaults())
     if declared and target.partitioned:
         prepare.append(EnsureChild(spec.relation, target[declared], load.partition, page_fill(spec)))
-    return (*prepare, *spec.strategy.made(spec.relation, spec.unique_key, target_version(spec, target)))
+    of = Numbered(spec.live, spec.number)
+    return (*prepare, *spec.strategy.made(spec.relation, spec.unique_key, target_version(spec, target), of))
 
 
 def blank_step(load: Load) -> Step:

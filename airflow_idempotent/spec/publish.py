@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 
 from airflow_idempotent.core.version import Cutover, Keeping
 from airflow_idempotent.spec.durations import Duration
+from airflow_idempotent.spec.expect import Expect
 from airflow_idempotent.spec.model import Model
 
 
@@ -38,10 +39,26 @@ class Publish(Model):
         description="When views or foreign keys of other tables refer to the live table: swap nothing, or let them "
         "refer to the new one.",
     )
+    dual_write: bool = Field(
+        True,
+        description="While a version is built, runs that load the live table load it too, and compare both; false: it "
+        "is loaded by runs with target shadow alone.",
+    )
+    compare: bool = Field(
+        True,
+        description="Hold each partition of a new version against the live table, and swap it in only when nothing "
+        "differs but what expect says.",
+    )
+    expect: Expect = Field(default_factory=Expect, description="How the new version may differ from the live table.")
+    rollback_window: Duration = Field(
+        timedelta(days=2),
+        description="How long after a swap loads write the version before it, too, so that a rollback keeps them; 0: "
+        "not at all.",
+    )
     keep_for: Duration = Field(timedelta(days=7), description="How long retired versions stay at least, e.g. 7d.")
     keep_versions: int = Field(1, ge=0, description="How many retired versions stay at least.")
 
-    @field_validator("keep_for")
+    @field_validator("keep_for", "rollback_window")
     @classmethod
     def _not_before(cls, value: timedelta) -> timedelta:
         if value < timedelta(0):
@@ -56,7 +73,7 @@ class Publish(Model):
     @property
     def gates(self) -> Cutover:
         """What must hold before a version is swapped in."""
-        return Cutover(self.clean_intervals, self.max_row_change)
+        return Cutover(self.clean_intervals, self.max_row_change, compared=self.compare)
 
 
 def named_publish(value: Any) -> Any:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from airflow_idempotent.core.audit import Cause, Report, SourceVerdict
 from airflow_idempotent.core.manifest import Manifest
+from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Receipt
-from airflow_idempotent.core.version import Cutover, RollbackOrder, SwapOrder, Swapped
+from airflow_idempotent.core.version import Cutover, Keeping, RollbackOrder, SwapOrder, Swapped
 from airflow_idempotent.engine.audit import Asked, audit
 from airflow_idempotent.engine.reconcile import Reconciliation, reconcile
+from airflow_idempotent.engine.retiring import clean_up
 from airflow_idempotent.engine.stage_merge import stage_merge
 from airflow_idempotent.engine.states import known_partitions, open_drift, partition_states
 from airflow_idempotent.engine.swap import rollback, swap
@@ -212,11 +215,6 @@ def test_other_gates_are_closed_too(warehouse: Warehouse, gates: Cutover, reason
         swapped(warehouse, gates)
 
 
-def test_a_change_stream_has_no_second_version(warehouse: Warehouse) -> None:
-    with pytest.raises(ValueError, match="problems"):
-        LoadSpec(table="t", unique_key="id", version="d", table_version=2, strategy={"kind": "cdc", "op_column": "v"})
-
-
 # --- what looks at versions ------------------------------------------------------------------------
 
 
@@ -299,3 +297,68 @@ def test_checks_of_a_shadow_compare_with_its_own_history(warehouse: Warehouse) -
     assert found[0] == "not_evaluated"
     assert "3 rows" in found[1]
     assert "1" in found[1]
+
+
+# --- change streams ---------------------------------------------------------------------------------------------------
+
+STREAM = LoadSpec(
+    table="people",
+    unique_key="id",
+    version="ver",
+    columns=[
+        {"name": "id", "data_type": "int"},
+        {"name": "v", "data_type": "text"},
+        {"name": "ver", "data_type": "int"},
+    ],
+    strategy={"kind": "cdc"},
+)
+NEXT_STREAM = STREAM.model_copy(update={"table_version": 2})
+
+
+def stream(warehouse: Warehouse, events: str, revision: int, target: Any = "live") -> Receipt:
+    spec = NEXT_STREAM if target == "shadow" else STREAM
+    manifest = warehouse.batches.land(spec, f"op,id,v,ver\n{events}\n", revision=revision)
+    wanted = Load(spec, spec.partition(DAY), manifest, target=target)
+    return stage_merge(wanted, connect=warehouse.connect, batches=warehouse.batches)
+
+
+def people(warehouse: Warehouse, table: str = "people") -> list[tuple[int, str]]:
+    return [(row[0], row[1]) for row in warehouse.sql(f"SELECT id, v FROM {table} ORDER BY 1")]
+
+
+def tombstones(warehouse: Warehouse) -> int:
+    [(found,)] = warehouse.sql("SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname LIKE 'tombstones%'")
+    return int(found)
+
+
+def test_each_version_of_a_change_stream_remembers_its_own_deletions(connect: Connect) -> None:
+    warehouse = Warehouse(connect)
+    stream(warehouse, "I,1,a,1\nI,2,a,1", 1)
+    stream(warehouse, "D,2,,5", 2)
+    stream(warehouse, "I,1,rebuilt,1\nI,2,rebuilt,1", 3, target="shadow")
+
+    assert (people(warehouse), people(warehouse, "people__v2")) == ([(1, "a")], [(1, "rebuilt"), (2, "rebuilt")])
+    stream(warehouse, "D,1,,7", 4, target="shadow")
+    swap(SwapOrder(STREAM.live, version=2), connect=warehouse.connect)
+    late = stream(warehouse, "U,1,late,6\nU,2,newer,3", 5)
+
+    assert (late.effects.stale, late.effects.updated, people(warehouse)) == (1, 1, [(2, "newer")])
+    rollback(RollbackOrder(STREAM.live), connect=warehouse.connect)
+    again = stream(warehouse, "U,1,b,6\nU,2,newer,3", 6)
+    assert (again.effects.stale, again.effects.updated, people(warehouse)) == (1, 1, [(1, "b")])
+
+
+def test_a_version_built_by_hand_goes_on_with_the_deletions_before_it_and_they_are_cleaned_up(
+    warehouse: Warehouse,
+) -> None:
+    stream(warehouse, "I,1,a,1\nI,2,a,1", 1)
+    stream(warehouse, "D,2,,5", 2)
+    for number in (3, 4):
+        warehouse.sql("CREATE TABLE aside (LIKE people INCLUDING ALL); INSERT INTO aside SELECT * FROM people")
+        swap(SwapOrder(STREAM.live, Relation.parse("aside")), connect=warehouse.connect)
+        clean_up(STREAM.live, Keeping(timedelta(0), 0), connect=warehouse.connect)
+
+        assert stream(warehouse, "U,2,late,4", number).effects.stale == 1
+        assert people(warehouse) == [(1, "a")]
+        assert tombstones(warehouse) == 2
+    clean_up(STREAM.live, Keeping(timedelta(0), 0), connect=warehouse.connect)
