@@ -90,9 +90,17 @@ bench-growth: $(READY)-bench ## Measure the same batch into 2 and into 20 millio
 bench-backfill: $(READY)-bench ## Measure 30 days loaded again, one and two at a time
 	$(BIN)/python benchmarks/backfill.py $(ARGS)
 
+.PHONY: bench-status
+bench-status: $(READY)-bench ## Measure `status` on a ledger of 200 tables of 3,650 partitions
+	$(BIN)/python benchmarks/status.py $(ARGS)
+
 .PHONY: bench-checks
 bench-checks: $(READY)-bench ## Measure twenty checks of 5 million rows against one query by hand
 	$(BIN)/python benchmarks/checks.py $(ARGS)
+
+.PHONY: bench-swap
+bench-swap: $(READY)-bench ## Measure how long readers wait for a swap; ARGS="--only lookups view"
+	$(BIN)/python benchmarks/swap.py $(ARGS)
 
 # --------------------------------------------------------------------------------------------------------------- checking
 

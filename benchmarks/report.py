@@ -69,15 +69,15 @@ def with_earlier(path: Path, document: dict[str, Any]) -> dict[str, Any]:
     earlier = json.loads(path.read_text()) if path.exists() else {"runs": [], "goals": []}
     return {
         **document,
-        "runs": _and_others(runs, earlier["runs"], "target", "contender", "phase"),
+        "runs": _and_others(runs, earlier["runs"], "target", "contender", "phase", "command"),
         "goals": _and_others(document["goals"], earlier["goals"], "what"),
     }
 
 
 def _and_others(items: list[dict[str, Any]], earlier: list[dict[str, Any]], *named: str) -> list[dict[str, Any]]:
     """Items, behind those of earlier whose names none of them has."""
-    taken = {tuple(item[name] for name in named) for item in items}
-    return [item for item in earlier if tuple(item[name] for name in named) not in taken] + items
+    taken = {tuple(map(item.get, named)) for item in items}
+    return [item for item in earlier if tuple(map(item.get, named)) not in taken] + items
 
 
 def as_json(figures: Figures) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from airflow_idempotent.core.manifest import CsvFormat, Manifest
 from airflow_idempotent.core.partition import Grain, Partition
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Attempt, State, Step
-from airflow_idempotent.core.window import Window
+from airflow_idempotent.core.window import Position, Window, position_text
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.sql.statement import Statement
@@ -27,19 +27,17 @@ def day(number: int) -> Partition:
 def step_of(
     table: str,
     partition: Partition,
-    low: datetime | None,
-    watermark: datetime | None,
+    low: Position | None,
+    watermark: Position | None,
     *,
     since: datetime | None = FIRST,
 ) -> Step:
     """A step that loads what was read from ``low`` on, and is complete up to ``watermark``."""
-    window = Window(
-        "at", low.isoformat() if low else "", partition.end.isoformat(), "", watermark.isoformat() if watermark else ""
-    )
+    window = Window("at", position_text(low), partition.end.isoformat(), "", position_text(watermark))
     bounds = {"start": partition.start.isoformat(), "end": partition.end.isoformat()}
     manifest = Manifest(
         table, partition.key, f"{partition.compact}_01", **bounds, format=CsvFormat(), parts=(),
-        window=window if low else None,
+        window=None if low is None else window,
     )  # fmt: skip
     shape = TableShape(Relation.parse(table), ())
     return Step(shape, partition, manifest, (), consecutive_since=since)
@@ -54,14 +52,14 @@ class Runs:
         Ledger(self._session).install()
 
     def publish(
-        self, number: int, low: datetime | None, watermark: datetime | None, lane: str = "scheduled", **step: Any
+        self, number: int, low: Position | None, watermark: Position | None, lane: str = "scheduled", **step: Any
     ) -> None:
         """A run of that day is published."""
         self._record(step_of(self.table, day(number), low, watermark, **step), lane, State.PUBLISHED)
 
-    def fail(self, number: int, low: datetime, lane: str = "scheduled") -> None:
+    def fail(self, number: int, low: Position, lane: str = "scheduled") -> None:
         """A run of that day fails when its batch is loaded."""
-        self._record(step_of(self.table, day(number), low, low + DAY), lane, State.FAILED)
+        self._record(step_of(self.table, day(number), low, low), lane, State.FAILED)
 
     def _record(self, step: Step, lane: str, state: State) -> None:
         ledger = Ledger(self._session, Attempt(lane=lane))

@@ -104,9 +104,7 @@ class Distribution(ColumnsCheck):
     def _ask(self, rows: Rows, seen: Seen, earlier: Baseline) -> Inquiry:
         facts, before = seen.facts, _profile(earlier)
         columns = [facts.shape[name] for name in self.columns]
-        sampling = Sampling.of(
-            facts.unique_key, self.sample, str(facts.shape.relation), facts.partition.key, facts.batch_id
-        )
+        sampling = Sampling.of(facts.unique_key, self.sample, facts.name, facts.partition.key, facts.batch_id)
         found = yield Question(*count_in_bins(rows, columns, facts.shape, sampling, seen.rows, before))
         now = Profile.read(found, {item.name: is_measured(item) for item in columns}, before)
         return self.compared(before, now, seen.rows, str(earlier))

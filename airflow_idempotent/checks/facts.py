@@ -61,6 +61,8 @@ class Loaded:
 class Facts:
     """What is known besides the rows. Nothing here depends on the clock.
 
+    ``shape`` is the table that is looked at, ``table`` what the ledger calls it, where that is
+    another name: that of a shadow's live table.
     ``published`` is true of the partition as readers see it, false of a batch before the gate.
     ``landed_rows`` are those of the manifest; ``previous`` is the partition's last publication of other content,
     ``same_weekday`` the last publication of the same partition one to four weeks earlier; None where there is none.
@@ -71,6 +73,7 @@ class Facts:
 
     partition: Partition
     shape: TableShape
+    table: str = ""
     published: bool = False
     batch_id: str = ""
     cutoff: datetime | None = None
@@ -84,6 +87,11 @@ class Facts:
     loaded: Loaded | None = None
     others: Mapping[str, TableShape] = field(default_factory=dict)
     partitions: Mapping[str, Baseline] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What the ledger calls the table."""
+        return self.table or str(self.shape.relation)
 
     @property
     def reference(self) -> datetime:

@@ -47,6 +47,9 @@ def _dsn(parser: ArgumentParser) -> None:
 
 def _status(parser: ArgumentParser) -> None:
     parser.add_argument("table", metavar="TABLE", nargs="?", help="Only this table, schema.table.")
+    parser.add_argument(
+        "--all", action="store_true", help="Every partition of every table, where else each of many is one line."
+    )
     _dsn(parser)
 
 

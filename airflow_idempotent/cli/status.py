@@ -1,4 +1,4 @@
-"""``status``: what the ledger says of each partition, and how far each table is."""
+"""``status``: what the ledger says of each partition, and how far each table is; of many tables a line each."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from airflow_idempotent.cli.output import DONE, Output, aligned
 from airflow_idempotent.core.audit import Finding, shown_state
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Effects
-from airflow_idempotent.engine.states import gaps, late_rows, open_drift, partition_states, watermarks
+from airflow_idempotent.engine.states import fleet, gaps, late_rows, open_drift, partition_states, watermarks
 from airflow_idempotent.errors import UsageError
 
+STATES = ("validated", "published", "landed", "rejected", "failed", "drifted")
 EFFECTS = tuple(Effects().as_dict())
 Rows = list[dict[str, Any]]
 
@@ -21,11 +22,15 @@ def run(args: Namespace, out: Output) -> int:
     """Print states, batches, the effects of the newest load, and watermarks. Nothing is written."""
     table = _table(args.table)
     connect = connector(args.dsn, command="status")
-    states = partition_states(connect, table)
-    marks = [mark for mark in watermarks(connect) if table in (None, mark["table_name"])]
+    if table is None and not args.all:
+        tables = fleet(connect)
+        if len(tables) > 1:
+            out.document({"tables": tables})
+            out.say(*_fleet_text(tables))
+            return DONE
+    read = (partition_states, watermarks, gaps, late_rows)
+    states, marks, holes, late = (look(connect, table) for look in read)
     drift = open_drift(connect, table)
-    found = (gaps(connect), late_rows(connect))
-    holes, late = ([row for row in rows if table in (None, row["table_name"])] for rows in found)
     plain = [_plain(item) for item in drift]
     out.document({"partitions": states, "watermarks": marks, "gaps": holes, "late": late, "drift": plain})
     if not states:
@@ -41,6 +46,23 @@ def _table(name: str | None) -> str | None:
         return str(Relation.parse(name)) if name else None
     except ValueError as error:
         raise UsageError(command="status", reason=str(error)) from None
+
+
+def _fleet_text(tables: Rows) -> list[str]:
+    """One line per table; states that no partition has are left out."""
+    shown = [state for state in STATES if any(row[state] for row in tables)]
+    header = ("table", "partitions", *shown, "loaded until", "kept by what is missing from")
+    rows = [
+        (
+            row["table_name"],
+            row["partitions"],
+            *(row[state] for state in shown),
+            *(f"{at:%Y-%m-%d %H:%M}" if (at := row[name]) else "" for name in ("loaded_until", "gap_start")),
+        )
+        for row in tables
+    ]
+    more = "The partitions of one: airflow-idempotent status TABLE; of all: --all."
+    return [f"{len(tables)} tables", "", *aligned(header, rows), "", more]
 
 
 def _plain(item: Finding) -> dict[str, Any]:

@@ -25,6 +25,7 @@ def run(args: Namespace, out: Output) -> int:
         version=args.version,
         allow_empty=args.allow_empty,
         allow_changes=args.allow_changes,
+        by=args.by,
         on_dependents=args.on_dependents,
         timeouts=Timeouts(lock=args.lock_timeout),
         keeping=keeping,

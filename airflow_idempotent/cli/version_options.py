@@ -19,6 +19,12 @@ def swap_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--keep-versions", metavar="N", type=int, default=1, help="How many of them stay at least. Default: 1."
     )
+    parser.add_argument(
+        "--by",
+        choices=("rename", "view"),
+        help="How readers get to it: the table takes the live one's name, or that name becomes a view of it. "
+        "Default: as now, which is by rename until a first swap by view.",
+    )
     _exchange(parser)
 
 

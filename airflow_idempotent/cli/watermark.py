@@ -13,6 +13,7 @@ from airflow_idempotent.cli.connection import Connect, connector
 from airflow_idempotent.cli.files import instant
 from airflow_idempotent.cli.output import DONE, Output
 from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.window import Position, position_of
 from airflow_idempotent.engine.states import gaps, watermark_changes, watermarks
 from airflow_idempotent.engine.watermarks import Changed, change_watermark
 from airflow_idempotent.errors import UsageError
@@ -41,12 +42,14 @@ def run(args: Namespace, out: Output) -> int:
 _EXAMPLE = "airflow-idempotent watermark set analytics.orders 2025-05-01T00:00+00:00 --reason 'the source was restored'"
 
 
-def _new(args: Namespace) -> datetime | None:
+def _new(args: Namespace) -> Position | None:
     if args.action == "recompute":
         _no_instant(args)
         return None
     if not args.instant:
         raise UsageError(command="watermark", reason="set needs an INSTANT", hint=_EXAMPLE)
+    if isinstance(number := position_of(args.instant) if args.instant.lstrip("-").isdigit() else None, int):
+        return number
     return instant(args.instant, "UTC", option="INSTANT", command="watermark").astimezone(UTC)
 
 
@@ -70,10 +73,7 @@ def _user() -> str:
 
 
 def _show(connect: Connect, table: str | None, out: Output) -> int:
-    marks, holes, changes = (
-        [row for row in rows if table in (None, row["table_name"])]
-        for rows in (watermarks(connect), gaps(connect), watermark_changes(connect))
-    )
+    marks, holes, changes = (read(connect, table) for read in (watermarks, gaps, watermark_changes))
     out.document({"watermarks": marks, "gaps": holes, "changes": changes})
     if not marks and not holes:
         out.say(f"No scheduled run{f' of {table}' if table else ''} was published yet.")
@@ -96,17 +96,36 @@ def _lines(name: str, marks: Rows, holes: Rows, changes: Rows) -> Iterator[str]:
         yield f"  kept by {key}[{hole['gap_start']:%Y-%m-%d %H:%M}, {hole['gap_end']:%Y-%m-%d %H:%M}): {hole['reason']}"
     for change in (row for row in changes if row["table_name"] == name):
         what = f"{change['changed_at']:%Y-%m-%d %H:%M:%S} {change['kind']} by {change['changed_by']}"
-        to = f"{change['old_watermark']} -> {change['new_watermark'] or 'what the events say'}"
+        old, new = (_either(change, name) for name in ("old", "new"))
+        to = f"{_shown(old)} -> {'what the events say' if new is None else new}"
         yield f"  {what}: {to}; {change['reason']}"
 
 
 def _said(action: str, changed: Changed) -> Iterator[str]:
     if not changed.written:
-        yield f"{changed.table}: watermark {changed.cursor} is {changed.old or '-'} already; nothing was changed."
+        yield f"{changed.table}: watermark {changed.cursor} is {_shown(changed.old)} already; nothing was changed."
         return
     mark = f"{changed.table}: watermark {changed.cursor}"
-    yield f"{mark} {changed.old or '-'} -> {changed.new or '-'}; no row was changed."
-    if action == "set" and changed.new and changed.old and changed.new > changed.old:
+    yield f"{mark} {_shown(changed.old)} -> {_shown(changed.new)}; no row was changed."
+    if action == "set" and _is_further(changed):
         yield "Rows between the two that are not loaded yet are read by no scheduled run any more."
     else:
         yield "The next scheduled run reads from there on."
+
+
+def _either(change: dict[str, Any], name: str) -> Any:
+    """A place on a cursor, in whichever column it stands."""
+    number = change[f"{name}_number"]
+    return change[f"{name}_watermark"] if number is None else number
+
+
+def _shown(position: Any) -> str:
+    return "-" if position is None else str(position)
+
+
+def _is_further(changed: Changed) -> bool:
+    """Whether rows may lie between the two that nobody reads any more."""
+    old, new = changed.old, changed.new
+    if isinstance(old, int) and isinstance(new, int):
+        return new > old
+    return isinstance(old, datetime) and isinstance(new, datetime) and new > old

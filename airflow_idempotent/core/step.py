@@ -114,7 +114,8 @@ class Step:
 
     ``target`` is the table as it was when the step was built; a step whose table has changed since
     is built again. ``name`` is what the ledger calls it, where that is another name: that of a shadow's live
-    table. ``prepare`` makes what must exist before (the table, a child table).
+    table, or of the view that readers read; ``beside`` says that it is a shadow.
+    ``prepare`` makes what must exist before (the table, a child table).
     ``exclusive`` keeps other writers of the table out, since no index of it would.
     ``notes`` say what was changed about the table before.
     ``may_replay`` lets the receipt of the same batch under the same spec stand for the work.
@@ -134,6 +135,7 @@ class Step:
     spec_fingerprint: str = ""
     name: str = ""
     table_version: int = 1
+    beside: bool = False
     may_replay: bool = False
     guarded: bool = False
     consecutive_since: datetime | None = None
@@ -146,11 +148,6 @@ class Step:
     def table(self) -> str:
         return self.name or str(self.target.relation)
 
-    @property
-    def is_beside(self) -> bool:
-        """Whether what is loaded is a version beside the live table, which nobody reads as such."""
-        return self.table != str(self.target.relation)
-
     def superseded(self) -> Self:
         """The same step for a batch that is no longer the newest of its partition."""
         actions = (replace(item, superseded=True) if isinstance(item, Superseding) else item for item in self.actions)
@@ -161,6 +158,8 @@ class Step:
 class Receipt:
     """Proof that a step committed: its ledger event. ``replayed`` means an earlier attempt did the work.
 
+    ``relation`` is the table that was written or judged, a shadow maybe; empty where only the ledger was asked.
+    ``changed`` is False where an earlier run has judged, and told downstream DAGs of, the same rows.
     ``comparison`` is with the live table, of a version that is built beside it.
     """
 
@@ -175,8 +174,10 @@ class Receipt:
     recorded_at: datetime | None = None
     content_fingerprint: str = ""
     table_version: int = 1
+    relation: str = ""
     replayed: bool = False
     dry_run: bool = False
+    changed: bool = True
     notes: tuple[str, ...] = ()
     comparison: Comparison | None = field(default=None, repr=False)
 

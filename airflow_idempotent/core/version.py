@@ -101,6 +101,8 @@ class Keeping:
 OnDependents = Literal["refuse", "carry"]
 Target = Literal["live", "shadow", "retired"]
 """What a load writes: what readers read, the version that is built, or the one that was live before."""
+By = Literal["rename", "view"]
+"""How readers get to the live version: it has the table's name, or the table's name is a view of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +127,8 @@ class SwapOrder:
     ``allow_empty`` lets a shadow without rows take the place of a table that has some,
     ``allow_changes`` one whose columns or keys differ. ``gates`` are for versions that loads have built.
     ``on_dependents`` says what becomes of views and foreign keys of other tables that refer to the live table:
-    nothing is swapped, or they refer to the new one. ``keeping`` and ``rollback_window`` say how long it can be
-    undone; None that nobody has said it.
+    nothing is swapped, or they refer to the new one. ``by`` None leaves it as it is how readers get to the table.
+    ``keeping`` and ``rollback_window`` say how long it can be undone; None that nobody has said it.
     """
 
     live: Relation
@@ -135,6 +137,7 @@ class SwapOrder:
     allow_empty: bool = False
     allow_changes: bool = False
     gates: Cutover | None = None
+    by: By | None = None
     on_dependents: OnDependents = "refuse"
     timeouts: Timeouts = field(default_factory=Timeouts)
     keeping: Keeping | None = None

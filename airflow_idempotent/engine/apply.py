@@ -156,6 +156,7 @@ def _gate(work: Work, action: RunChecks) -> None:
     facts = gather(
         work.session,
         answerable,
+        table=work.step.table,
         shape=work.step.target,
         partition=work.step.partition,
         manifest=work.step.manifest,

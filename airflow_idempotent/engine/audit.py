@@ -35,8 +35,10 @@ from airflow_idempotent.engine.baseline import (
     swapped_since,
 )
 from airflow_idempotent.engine.findings import open_findings, write_down
+from airflow_idempotent.engine.journal import Journal
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.session import Session
+from airflow_idempotent.engine.shadow import addressed
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.sql import audit as sql
@@ -70,6 +72,7 @@ def audit(
 ) -> Report:
     """Look at a sample of the published partitions of a table, and write to the ledger what was found.
 
+    Of the version that readers read, whichever that is.
     No row of the table is written, and none is locked. A second run finds the same, and opens nothing twice.
 
     Raises:
@@ -77,41 +80,58 @@ def audit(
     """
 
     def work(session: Session, ledger: Ledger) -> Report:
-        return Auditor(spec, asked, session, ledger, compare_source).run(told or _nobody)
+        return auditor(spec, asked, session, ledger, compare_source).run(told or _nobody)
 
     timeouts = Timeouts(spec.lock_timeout, spec.statement_timeout)
     return attempt_at(work, table=spec.table, partition="audit", connect=connect, timeouts=timeouts, attempt=attempt)
 
 
+def auditor(spec: LoadSpec, asked: Asked, session: Session, ledger: Ledger, compare_source: CompareSource) -> Auditor:
+    """What looks at the version that readers read; by the loads of the one before it where it was built elsewhere."""
+    with session.transaction():
+        live = addressed(spec, "live", session)
+        [(known,)] = session.query(sql.known_version(spec.table, live.number))
+    return Auditor(live.of_version(known, behind=live.relation), asked, session, ledger, compare_source, live.number)
+
+
 def due_partitions(spec: LoadSpec, asked: Asked, session: Session) -> tuple[Due, ...]:
     """The published partitions in the range that was asked for."""
     with session.transaction():
-        return tuple(Due(*row) for row in session.query(sql.due(spec.table, 1, asked.run, asked.start, asked.end)))
+        return tuple(Due(*row) for row in session.query(sql.due(*_named(spec), asked.run, asked.start, asked.end)))
 
 
 @dataclass(frozen=True, slots=True)
 class Auditor:
-    """One audit on one connection: looks, and writes down what it saw."""
+    """One audit on one connection: looks, and writes down what it saw.
+
+    ``spec`` is of the version whose loads are known, ``live`` the number of the one that is read.
+    """
 
     spec: LoadSpec
     asked: Asked
     session: Session
     ledger: Ledger
     compare_source: CompareSource
+    live: int = 1
+
+    @property
+    def named(self) -> tuple[str, int]:
+        """The table and its version, as the ledger has them."""
+        return _named(self.spec)
 
     def run(self, told: Told) -> Report:
         due = due_partitions(self.spec, self.asked, self.session)
         chosen = choose(due, self.asked.sample, seed=self.spec.table)
         looks = [self.look_at_table()] if chosen else []
-        closed = sum(write_down(self.spec.table, look, self.asked.run, self.session) for look in looks)
+        closed = sum(write_down(self.named, look, self.asked.run, self.session) for look in looks)
         for number, item in enumerate(chosen):
             told(number, len(chosen))
             look = self._of_partition(item)
-            closed += write_down(self.spec.table, look, self.asked.run, self.session)
+            closed += write_down(self.named, look, self.asked.run, self.session)
             self._tell(look)
             looks.append(look)
         told(len(chosen), len(chosen))
-        findings = open_findings(self.session, self.spec.table, self.asked.run)
+        findings = open_findings(self.session, self.named, self.asked.run)
         if self.asked.start or self.asked.end:
             within = {look.partition for look in looks}
             findings = tuple(item for item in findings if item.partition in within)
@@ -120,10 +140,10 @@ class Auditor:
     def look_at_table(self) -> Look:
         """The columns of the table against those that the newest load has seen."""
         with self.session.transaction():
-            known = known_columns(self.spec.table, self.session)
+            known = known_columns(self.spec.table, self.session, version=self.spec.number)
             shape = self.session.shape(self.spec.relation)
-            at = (known.event_id, known.recorded_at) if known else (0, None)
-            swapped = swapped_since(self.spec.table, self.session, *at)
+            event, began = (known.event_id, known.recorded_at) if known else (0, None)
+            swapped = swapped_since(self.spec.table, self.session, event, began, version=self.spec.number)
         if known is None:
             return Look(WHOLE_TABLE, None)
         changes = tuple(differences(known.columns, columns_of(shape))) if shape else ("the table is gone",)
@@ -152,10 +172,12 @@ class Auditor:
         """The rows of a partition against those that its load has measured, in one snapshot of table and ledger."""
         [(began,)] = self.session.query(sql.BEGAN)
         blank = Look(due.key, due.event_id, began=began)
-        published = self.ledger.latest(self.spec.table, due.key)
+        published = self.ledger.latest(self.spec.table, due.key, self.spec.number)
         shape = self.session.shape(self.spec.relation)
         if published is None or published.event_id != due.event_id:
             return replace(blank, unjudged=("target: it was loaded again meanwhile",))
+        if Journal(self.session).live(self.spec.table)[0] != self.live:
+            return replace(blank, unjudged=("target: another version has taken its place meanwhile",))
         if shape is None:
             return replace(blank, unjudged=("target: there is no such table",))
         baseline, by = baseline_of(published, self.session), self.spec.partition_column
@@ -183,7 +205,7 @@ class Auditor:
         """
         look = replace(look, unjudged=(f"target: {why}",))
         columns = columns_of(shape)
-        known = known_columns(self.spec.table, self.session)
+        known = known_columns(self.spec.table, self.session, version=self.spec.number)
         if not self.spec.partition_column or (known and any(differences(known.columns, columns))):
             return look
         now = measured(self.spec, shape, partition, self.session)
@@ -197,6 +219,10 @@ class Auditor:
             log.info("audit table=%s partition=%s %s: %s", found.table, found.partition, found.cause, found.message)
         for text in look.unjudged:
             log.info("audit table=%s partition=%s not judged: %s", self.spec.table, look.partition, text)
+
+
+def _named(spec: LoadSpec) -> tuple[str, int]:
+    return spec.table, spec.number
 
 
 def _said(baseline: Baseline, now: Measure) -> str:

@@ -152,19 +152,35 @@ def changed_since(
     that updates a row by a key without the time may have taken it out of here, which leaves fewer rows; by some options
     a row is written where it lies already.
     """
-    at = (published.table, session, published.event_id or 0, baseline.began)
-    if swapped := swapped_since(*at, version=published.table_version):
+    by = spec.partition_column
+    stays = by in spec.unique_key or spec.strategy.stays_inside
+    moved = not stays and (now.row_count or 0) < (baseline.row_count or 0)
+    return reached_since(spec, partition, published, baseline.began, shape, session, moved=moved)
+
+
+def reached_since(
+    spec: LoadSpec,
+    partition: Partition,
+    receipt: Receipt,
+    began: datetime | None,
+    shape: TableShape,
+    session: Session,
+    *,
+    moved: bool,
+) -> str:
+    """The batch of another partition, or the version, that has written here since an event; empty when none has.
+
+    ``began`` is when that began which the event tells of; None for the event's own. ``moved`` counts a batch that
+    may have taken rows away.
+    """
+    event = receipt.event_id or 0
+    if swapped := swapped_since(receipt.table, session, event, began, version=receipt.table_version):
         return f"of {swapped}"
     by = spec.partition_column
     anywhere = spec.strategy.writes_anywhere or (by is not None and not spec.strategy.moves(by))
     if not by and not anywhere:
         return ""
-    stays = by in spec.unique_key or spec.strategy.stays_inside
-    moved = not stays and (now.row_count or 0) < (baseline.row_count or 0)
     start, end = partition.bounds(shape[by].data_type) if by and not anywhere else ("-infinity", "infinity")
-    after = published.event_id or 0
-    found = batch_that_reached(
-        published.table, published.table_version, partition.key, after, start, end, moved, baseline.began
-    )
-    rows = session.query(found)
+    where = (receipt.table, receipt.table_version, partition.key)
+    rows = session.query(batch_that_reached(*where, event, start, end, moved, began))
     return str(rows[0][0]) if rows else ""

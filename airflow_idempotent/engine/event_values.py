@@ -10,6 +10,9 @@ from typing import Any
 from airflow_idempotent.core.verdict import CheckResult
 from airflow_idempotent.core.window import Window
 
+NUMBERS = ("read_from_number", "watermark_number")
+"""Where a cursor that is a number stands, in the place of ``read_from`` and ``watermark``."""
+
 
 def event_hash(values: Mapping[str, Any]) -> str:
     """SHA-256 (hex) over everything an event says, including the hash before it; not the clock, nor the duration."""
@@ -19,15 +22,14 @@ def event_hash(values: Mapping[str, Any]) -> str:
 
 def window_values(window: Window | None) -> dict[str, Any]:
     """What an event says of an incremental query; the watermark moves with the rows because it is said here."""
+    values: dict[str, Any] = dict.fromkeys(("cursor_name", "read_from", "watermark", *NUMBERS))
     if window is None:
-        return {"cursor_name": None, "read_from": None, "watermark": None, "null_cursor_rows": 0, "future_rows": 0}
-    return {
-        "cursor_name": window.cursor,
-        "read_from": window.low,
-        "watermark": window.watermark or None,
-        "null_cursor_rows": window.null_rows,
-        "future_rows": window.future_rows,
-    }
+        return values | {"null_cursor_rows": 0, "future_rows": 0}
+    read = (int(window.low), int(window.watermark) if window.watermark else None) if window.is_numbered else None
+    numbers = dict(zip(NUMBERS, read, strict=True)) if read else {}
+    times = {} if read else {"read_from": window.low, "watermark": window.watermark or None}
+    counts = {"null_cursor_rows": window.null_rows, "future_rows": window.future_rows}
+    return values | {"cursor_name": window.cursor} | times | numbers | counts
 
 
 def check_values(check: CheckResult) -> dict[str, Any]:

@@ -66,8 +66,8 @@ def exchange_names(
         DependentsError: something would stay with it, or be lost.
         LockTimeoutError: somebody read the table all the time; nothing was changed.
     """
-    _keep_others_out((live.relation, coming.relation), session)
-    _one_after_the_other(live, session)
+    keep_others_out((live.relation, coming.relation), session)
+    one_after_the_other(live, session)
     carried = _carried(live, coming, session, dependents=dependents, as_built=as_built)
     for statement in carried.before:
         give(statement, live, coming, session)
@@ -85,11 +85,11 @@ def exchange_names(
         for statement in carried.moment:
             give(statement, live, coming, session)
 
-    patience.spent_on(_in_one_moment(locks, change, session, held), Ledger(session).holders_now)
+    patience.spent_on(in_one_moment(locks, change, session, held), Ledger(session).holders_now)
     return left, come, carried
 
 
-def _keep_others_out(relations: Sequence[Relation], session: Session) -> None:
+def keep_others_out(relations: Sequence[Relation], session: Session) -> None:
     """Nobody alters, vacuums or indexes the tables any more; readers and writers do not notice.
 
     A vacuum that runs is cancelled by the server when somebody waits for it; later we would not wait long enough.
@@ -99,7 +99,7 @@ def _keep_others_out(relations: Sequence[Relation], session: Session) -> None:
             session.execute(statement)
 
 
-def _one_after_the_other(live: Version, session: Session) -> None:
+def one_after_the_other(live: Version, session: Session) -> None:
     """Swaps below the same view take turns: asking for its text locks it, and so two would wait for each other."""
     with session.waiting():
         for (oid,) in session.query(sql.views_of(live.oid)):
@@ -151,7 +151,7 @@ def _changes(live: Version, coming: Version, session: Session) -> Exchange:
     )
 
 
-def _in_one_moment(
+def in_one_moment(
     locks: Sequence[Statement], change: Callable[[], None], session: Session, held: Held
 ) -> Callable[[], None]:
     """Lock and rename, or give up at once so that nobody queues behind us."""
@@ -161,8 +161,8 @@ def _in_one_moment(
         try:
             with session.waiting_shortly():
                 session.query(setting("lock_timeout", f"{sql.LOCK_WAIT_MS}ms"))
+                held.since = time.monotonic()
                 for lock in locks:
-                    held.since = time.monotonic()
                     session.execute(lock)
                 change()
         except Exception as error:

@@ -21,17 +21,18 @@ def gather(
     session: Session,
     checks: Sequence[Check],
     *,
+    table: str,
     shape: TableShape,
     partition: Partition,
     manifest: Manifest,
     published: bool,
     landed_rows: int | None,
     unique_key: tuple[str, ...] = (),
-    version: int = 1,
+    version: int,
 ) -> Facts:
     """The facts that these checks ask for; one query for each that any of them needs, none otherwise."""
     needs = {need for check in checks for need in check.needs}
-    where = (str(shape.relation), version)
+    where = (table, version)
     previous = weekday = None
     if Need.PREVIOUS in needs:
         here = [(partition.start, partition.end)]
@@ -42,6 +43,7 @@ def gather(
     return Facts(
         partition=partition,
         shape=shape,
+        table=table,
         published=published,
         batch_id=manifest.batch_id,
         cutoff=datetime.fromisoformat(manifest.cutoff_ts) if manifest.cutoff_ts else None,

@@ -33,10 +33,10 @@ class Journal:
         """Every version that was ever written down, as its newest entry has it, in order of their numbers."""
         return tuple(map(_version, self._session.query(sql.present(table))))
 
-    def live_number(self, table: str) -> int:
-        """The number of the version that is live; 1 for a table that was never swapped."""
-        rows = self._session.query(sql.live_number(table))
-        return int(rows[0][0]) if rows else 1
+    def live(self, table: str) -> tuple[int, Relation]:
+        """The number of the version that is live, and the table that it is: 1 and itself where it was never swapped."""
+        rows = self._session.query(sql.live(table))
+        return (int(rows[0][0]), Relation.parse(rows[0][1])) if rows else (1, Relation.parse(table))
 
     def made_by_this_run(self, table: str, state: VersionState) -> Version | None:
         """The last version that this run, in an earlier try, brought into that state."""

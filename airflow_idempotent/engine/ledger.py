@@ -28,6 +28,7 @@ WHOLE_TABLE = {
 
 _MEASURED = tuple(item.name for item in fields(Measure))
 _PREPARE_LOCK = "airflow_idempotent/prepare"
+SHOWN_HOLDERS = 10
 
 
 class Ledger:
@@ -65,7 +66,7 @@ class Ledger:
         """
         table, partition = locks_of(step.table, step.partition.key)
         with self._session.waiting():
-            if step.is_beside:
+            if step.beside:
                 beside, table, partition = locks_beside(step.table, step.table_version, step.partition.key)
                 self._session.query(Statement(sql.LOCK_SHARED, {"key": beside}))
             self._session.query(Statement(sql.LOCK if step.exclusive else sql.LOCK_SHARED, {"key": table}))
@@ -85,9 +86,9 @@ class Ledger:
     def lock_preparation(self, step: Step) -> None:
         """Keep others from making the table's tables until the transaction ends; loads of it go on."""
         table = locks_of(step.table, step.partition.key)[0]
-        made = f"{step.table}/v{step.table_version}" if step.is_beside else step.table
+        made = f"{step.table}/v{step.table_version}" if step.beside else step.table
         with self._session.waiting():
-            if step.is_beside:
+            if step.beside:
                 beside, table, _ = locks_beside(step.table, step.table_version, step.partition.key)
                 self._session.query(Statement(sql.LOCK_SHARED, {"key": beside}))
             self._session.query(Statement(sql.LOCK_SHARED, {"key": table}))
@@ -99,12 +100,14 @@ class Ledger:
             return self.holders_now(table, partition, readers=readers)
 
     def holders_now(self, table: str, partition: str, *, readers: bool = False) -> tuple[str, ...]:
-        """The same from inside a transaction."""
+        """The same from inside a transaction, the longest first; of many only some."""
+        self._session.query(sql.AS_OF_NOW)
         name = sql_name(Relation.parse(table))
         keys = [*locks_of(table, partition), locks_beside(table, 0, partition)[0]]
         binds = {"keys": keys, "table": name, "readers": readers}
         rows = self._session.query(Statement(sql.HOLDERS, binds))
-        return tuple(f"pid {pid} ({name}), {state}, for {seconds} s" for pid, name, state, seconds in rows)
+        found = [f"pid {pid} ({name}), {state}, for {seconds} s" for seconds, pid, name, state in rows]
+        return (*found[:SHOWN_HOLDERS], *([f"and {len(found) - SHOWN_HOLDERS} more"] * (len(found) > SHOWN_HOLDERS)))
 
     def has_newer_batch(self, step: Step) -> bool:
         """Whether a later revision of the partition has been published since this batch was landed.
@@ -184,6 +187,7 @@ class Ledger:
             recorded_at=recorded_at,
             content_fingerprint=step.manifest.content_fingerprint,
             table_version=step.table_version,
+            relation=str(step.target.relation),
             notes=step.notes,
         )
 

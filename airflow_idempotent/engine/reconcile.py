@@ -13,13 +13,14 @@ from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import Attempt, State, Timeouts
 from airflow_idempotent.engine.attempts import Connect, TargetChanged, attempt_at
-from airflow_idempotent.engine.audit import Asked, Auditor, due_partitions
+from airflow_idempotent.engine.audit import Asked, Auditor, auditor, due_partitions
 from airflow_idempotent.engine.baseline import as_text, columns_of, measured
 from airflow_idempotent.engine.batches import PartOpener
-from airflow_idempotent.engine.findings import write_down
+from airflow_idempotent.engine.findings import Named, write_down
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.runner import RowsWouldChange, run_step
 from airflow_idempotent.engine.session import Session
+from airflow_idempotent.engine.shadow import addressed
 from airflow_idempotent.engine.stage_merge import current_step
 from airflow_idempotent.errors import IdempotentError
 from airflow_idempotent.plan.build import Load, blank_step
@@ -80,7 +81,9 @@ def reconcile(
     """
 
     def work(session: Session, ledger: Ledger) -> tuple[Repair, ...]:
-        repairing = _Reconciling(wanted, session, ledger, opener, apply)
+        with session.transaction():
+            live = replace(wanted, spec=addressed(wanted.spec, "live", session))
+        repairing = _Reconciling(live, session, ledger, opener, apply)
         batches = tuple(repairing.batches())
         recorded = {item.partition for item in batches if item.kind is Kind.RECORD_LOAD}
         return (*batches, *repairing.changes(recorded))
@@ -109,7 +112,7 @@ class _Reconciling:
         for manifest in self.wanted.batches:
             if not self.wanted.wants(manifest.partition):
                 continue
-            where = (spec.table, 1, manifest.partition, manifest.batch_id, manifest.content_fingerprint)
+            where = (spec.table, spec.number, manifest.partition, manifest.batch_id, manifest.content_fingerprint)
             with self.session.transaction():
                 said = self.session.query(sql.event_of_batch(*where))
             step, state = said[0] if said else ("", "")
@@ -152,32 +155,31 @@ class _Reconciling:
 
     def changes(self, recorded: Collection[str]) -> Iterator[Repair]:
         """Columns, then partitions, that are not as the ledger says; those whose load is ``recorded`` will be."""
-        auditor = Auditor(
+        looking = auditor(
             self.wanted.spec, Asked(self.wanted.by), self.session, self.ledger, lambda due, partition: SourceVerdict()
         )
         if not self.wanted.partitions:
-            yield from self._columns(auditor.look_at_table())
-        for due in due_partitions(self.wanted.spec, auditor.asked, self.session):
+            yield from self._columns(looking.look_at_table(), looking.named)
+        for due in due_partitions(looking.spec, looking.asked, self.session):
             if self.wanted.wants(due.key) and due.key not in recorded:
-                yield from self._rows(due, auditor)
+                yield from self._rows(due, looking)
 
-    def _columns(self, look: Look) -> Iterator[Repair]:
+    def _columns(self, look: Look, named: Named) -> Iterator[Repair]:
         for found in look.findings:
             shape = None
             if self.wanted.accept and self.apply:
                 with self.session.transaction():
                     if shape := self.session.shape(self.wanted.spec.relation):
-                        table = self.wanted.spec.table
-                        [(event,)] = self.session.query(sql.newest_event_id(table, 1))
-                        self.session.execute(sql.record_shape(table, 1, event, as_text(columns_of(shape))))
+                        [(event,)] = self.session.query(sql.newest_event_id(*named))
+                        self.session.execute(sql.record_shape(*named, event, as_text(columns_of(shape))))
                 if shape:
-                    self._close(replace(look, findings=()))
+                    self._close(replace(look, findings=()), named)
             yield self._accepted(WHOLE_TABLE, Kind.ACCEPT_COLUMNS, found.message, made=shape is not None)
 
-    def _rows(self, due: Due, auditor: Auditor) -> Iterator[Repair]:
+    def _rows(self, due: Due, looking: Auditor) -> Iterator[Repair]:
         spec, partition = self.wanted.spec, Partition(due.start, due.end, key=due.key, zone=self.wanted.spec.timezone)
         with self.session.transaction(snapshot=True):
-            look = auditor.look_at_rows(due, partition)
+            look = looking.look_at_rows(due, partition)
             shape = self.session.shape(spec.relation)
             now = measured(spec, shape, partition, self.session) if shape and look.findings else None
         for found in look.findings:
@@ -185,11 +187,11 @@ class _Reconciling:
             if made and shape and now:
                 why = f"accepted{': ' if self.wanted.reason else ''}{self.wanted.reason}"
                 right = replace(look, findings=(), row_count=now.row_count, digest=now.digest, baseline=why)
-                self._close(replace(right, columns=columns_of(shape)))
+                self._close(replace(right, columns=columns_of(shape)), looking.named)
             yield self._accepted(due.key, Kind.ACCEPT_ROWS, found.message, made=made)
 
-    def _close(self, look: Look) -> None:
-        write_down(self.wanted.spec.table, look, self.wanted.by, self.session)
+    def _close(self, look: Look, named: Named) -> None:
+        write_down(named, look, self.wanted.by, self.session)
 
     def _accepted(self, partition: str, kind: Kind, message: str, *, made: bool) -> Repair:
         if self.wanted.accept:

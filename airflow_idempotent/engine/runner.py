@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Receipt, Step
 from airflow_idempotent.engine.apply import apply, is_there
 from airflow_idempotent.engine.attempts import TargetChanged
@@ -13,6 +14,7 @@ from airflow_idempotent.engine.batches import PartOpener
 from airflow_idempotent.engine.journal import Journal
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.measuring import keep
+from airflow_idempotent.engine.pointing import show_new_columns
 from airflow_idempotent.engine.session import Rollback, Session
 from airflow_idempotent.engine.work import Work
 from airflow_idempotent.errors import OtherSpecError
@@ -47,7 +49,7 @@ def run_step(
         ledger.lock(step)
         done = ledger.receipt(step)
         if done and step.may_replay:
-            return done.replay()
+            return replace(done.replay(), relation=str(step.target.relation))
         session.clear_leftovers()
         if dry_run:
             for action in step.prepare:
@@ -105,7 +107,9 @@ def refuse_other_version(step: Step, session: Session) -> None:
     Raises:
         TargetChanged: it has.
     """
-    if (Journal(session).live_number(step.table) == step.table_version) == step.is_beside:
+    number, relation = Journal(session).live(step.table)
+    is_live = number == step.table_version
+    if is_live == step.beside or (is_live and relation != step.target.relation):
         raise TargetChanged(step.table)
 
 
@@ -129,3 +133,5 @@ def prepare_target(step: Step, *, session: Session, ledger: Ledger, batches: Par
         refuse_other_version(step, session)
         for action in step.prepare:
             apply(work, action)
+        if not step.beside and step.table != str(step.target.relation):
+            show_new_columns(Relation.parse(step.table), step.target.relation, session)

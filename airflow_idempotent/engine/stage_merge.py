@@ -43,7 +43,7 @@ def stage_merge(
         if step.prepare and not dry_run:
             prepare_target(step, session=session, ledger=ledger, batches=batches)
             step = replace(current_step(load, session), notes=step.notes)
-        if step.is_beside and load.target == "shadow" and not dry_run:
+        if step.beside and load.target == "shadow" and not dry_run:
             write_down_shadow(load.spec, session, attempt)
         receipt = run_step(step, session=session, ledger=ledger, batches=batches, dry_run=dry_run)
         if advice := index_advice(load.spec, step.target):

@@ -9,6 +9,7 @@ from airflow_idempotent.core.version import SHADOW, Version, VersionState
 from airflow_idempotent.engine.journal import Journal
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.errors import JournalError, TargetMissingError
+from airflow_idempotent.sql import pointing
 from airflow_idempotent.sql import swap as sql
 
 
@@ -59,15 +60,19 @@ def facts_of(relation: Relation, session: Session) -> Facts | None:
 def standing(live: Relation, session: Session, journal: Journal) -> Standing:
     """The versions of a table as they are.
 
-    A live table that somebody has dropped and made anew is still the same version.
+    A live table that somebody has dropped and made anew is still the same version. Where readers read a view, the
+    live version is the table below it.
 
     Raises:
         TargetMissingError: there is no table of that name.
-        JournalError: the live version has another name now, and its place is taken.
+        JournalError: the live version has another name now, and its place is taken; or the view shows something else.
     """
     table = str(live)
     versions = journal.versions(table)
     swapped = next((version for version in versions if version.state is VersionState.SWAPPED), None)
+    if swapped and swapped.relation != live:
+        _refuse_other_view(live, swapped, session)
+        return Standing(swapped, versions)
     facts = facts_of(live, session)
     if facts is None:
         raise TargetMissingError(table=table, similar=session.similar(live))
@@ -87,3 +92,22 @@ def _refuse_exchanged(live: Version, found: Facts, session: Session) -> None:
             table=live.table,
             problems=(f"version {live.number} is called {now} now", f"{live.table} is another table (oid {found.oid})"),
         )
+
+
+def _refuse_other_view(live: Relation, swapped: Version, session: Session) -> None:
+    """The name that readers know must be a plain view of the version that is live."""
+    rows = session.query(pointing.view_of(live))
+    shape, facts = session.shape(swapped.relation), facts_of(swapped.relation, session)
+    if not shape or not facts or facts.oid != swapped.oid:
+        problem = f"version {swapped.number}, {swapped.relation}, is not there any more"
+        raise JournalError(table=str(live), problems=(problem,))
+    if not rows:
+        problem = "it is no view"
+    elif rows[0][3] != [swapped.oid]:
+        problem = f"the view does not read {swapped.relation} alone, which is version {swapped.number}"
+    elif not pointing.is_plain(rows[0][1]):
+        problem = "the view was made anew by hand; a swap would undo what it does beyond showing all rows"
+    else:
+        return
+    again = pointing.make_view(live, swapped.relation, shape.names, rows[0][2] if rows else ())
+    raise JournalError(table=str(live), problems=(problem,), hint=f"Make it as it was, then run it again: {again}")

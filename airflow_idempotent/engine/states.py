@@ -10,6 +10,7 @@ from typing import Any
 from airflow_idempotent.core.audit import Cause, Finding
 from airflow_idempotent.core.divergence import Compared, Comparison, Likeness, Unlike
 from airflow_idempotent.core.step import State
+from airflow_idempotent.core.window import Position
 from airflow_idempotent.engine.attempts import Connect
 from airflow_idempotent.engine.findings import as_finding
 from airflow_idempotent.engine.ledger import Ledger
@@ -20,6 +21,7 @@ from airflow_idempotent.sql import ledger as sql
 from airflow_idempotent.sql import watermarks as marks
 from airflow_idempotent.sql.audit import open_drift as open_findings
 from airflow_idempotent.sql.divergence import newest as newest_comparisons
+from airflow_idempotent.sql.fleet import FLEET, FLEET_COLUMNS
 from airflow_idempotent.sql.ledger_schema import SCHEMA_VERSION
 from airflow_idempotent.sql.statement import Statement
 
@@ -60,31 +62,36 @@ def open_drift(connect: Connect, table: str | None = None) -> tuple[Finding, ...
     return tuple(as_finding(row) for row in _read(connect, open_findings(table), table))
 
 
-def watermarks(connect: Connect) -> list[dict[str, Any]]:
+def fleet(connect: Connect) -> list[dict[str, Any]]:
+    """All tables, one row each, of the version that is live; keys are ``FLEET_COLUMNS``."""
+    return [dict(zip(FLEET_COLUMNS, row, strict=True)) for row in _read(connect, FLEET)]
+
+
+def watermarks(connect: Connect, table: str | None = None) -> list[dict[str, Any]]:
     """Per table how far scheduled runs have published, without a gap; keys are ``WATERMARK_COLUMNS``."""
-    rows = _read(connect, marks.WATERMARKS)
+    rows = _read(connect, marks.watermarks(table), table)
     return [dict(zip(marks.WATERMARK_COLUMNS, row, strict=True)) for row in rows]
 
 
-def gaps(connect: Connect) -> list[dict[str, Any]]:
+def gaps(connect: Connect, table: str | None = None) -> list[dict[str, Any]]:
     """Scheduled partitions that keep watermarks from moving, oldest first; keys are ``GAP_COLUMNS``."""
-    return [dict(zip(marks.GAP_COLUMNS, row, strict=True)) for row in _read(connect, marks.GAPS)]
+    return [dict(zip(marks.GAP_COLUMNS, row, strict=True)) for row in _read(connect, marks.gaps(table), table)]
 
 
-def late_rows(connect: Connect) -> list[dict[str, Any]]:
+def late_rows(connect: Connect, table: str | None = None) -> list[dict[str, Any]]:
     """Partitions whose newest load had rows that were late, or of no time or the future; keys are ``LATE_COLUMNS``."""
-    return [dict(zip(marks.LATE_COLUMNS, row, strict=True)) for row in _read(connect, marks.LATE)]
+    return [dict(zip(marks.LATE_COLUMNS, row, strict=True)) for row in _read(connect, marks.late(table), table)]
 
 
-def watermark_changes(connect: Connect) -> list[dict[str, Any]]:
+def watermark_changes(connect: Connect, table: str | None = None) -> list[dict[str, Any]]:
     """What people have changed about watermarks, newest first; keys are ``CHANGE_COLUMNS``."""
-    return [dict(zip(marks.CHANGE_COLUMNS, row, strict=True)) for row in _read(connect, marks.CHANGES)]
+    return [dict(zip(marks.CHANGE_COLUMNS, row, strict=True)) for row in _read(connect, marks.changes(table), table)]
 
 
-def watermark_of(connect: Connect, table: str, cursor: str) -> datetime | None:
+def watermark_of(connect: Connect, table: str, cursor: str) -> Position | None:
     """The watermark of an incremental query; None when nothing was published by that cursor yet."""
     rows = _read(connect, marks.watermark_of(table), table)
-    return next((watermark for name, watermark in rows if name == cursor), None)
+    return next((time if number is None else number for _, name, time, number in rows if name == cursor), None)
 
 
 def comparisons(

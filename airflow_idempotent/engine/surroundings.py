@@ -47,9 +47,7 @@ def _shapes(session: Session, tables: Sequence[str]) -> dict[str, TableShape]:
 def _publications(session: Session, keys: Sequence[str], facts: Facts, version: int) -> dict[str, Baseline]:
     found = {}
     for key in keys:
-        for event_id, partition, batch, rows, digest in session.query(
-            kept.publication_of(str(facts.shape.relation), key, version)
-        ):
+        for event_id, partition, batch, rows, digest in session.query(kept.publication_of(facts.name, key, version)):
             baseline = Baseline(partition, batch, rows, digest, event_id=event_id)
             found[key] = replace(baseline, profile=profile_of(session, event_id))
     return found

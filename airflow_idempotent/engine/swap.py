@@ -20,10 +20,11 @@ from airflow_idempotent.core.version import (
 )
 from airflow_idempotent.engine.attempts import Connect, attempt_at
 from airflow_idempotent.engine.cutover import refuse_unready
-from airflow_idempotent.engine.exchanging import SWAP, Held, exchange_names
+from airflow_idempotent.engine.exchanging import SWAP, Held
 from airflow_idempotent.engine.fitness import refuse_unfit
 from airflow_idempotent.engine.journal import Journal
 from airflow_idempotent.engine.ledger import Ledger
+from airflow_idempotent.engine.pointing import exchange_for
 from airflow_idempotent.engine.refusals import is_driver_error, reason
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.standing import Standing, facts_of, standing
@@ -106,7 +107,7 @@ def _exchanged(
             if isinstance(coming, Swapped):
                 return coming
             told = _told_before(order, now.live, coming, session, journal)
-            left, come, carried = exchange_names(
+            left, come, carried = exchange_for(order, now.live)(
                 now.live,
                 coming,
                 leaves_as,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from airflow_idempotent.checks import Reconcile
+from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.divergence import Comparison, Likeness
 from airflow_idempotent.core.step import Attempt, Measure, Receipt, State, Timeouts
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict, closes_gate
@@ -24,6 +26,7 @@ from airflow_idempotent.engine.refusals import is_driver_error, reason, sqlstate
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.shadow import addressed
 from airflow_idempotent.engine.surroundings import loaded, surrounded
+from airflow_idempotent.engine.verdicts import held_verdict, still_holds
 from airflow_idempotent.errors import GateClosedError, SchemaDriftError, TargetMissingError
 from airflow_idempotent.plan.build import Load, blank_step
 from airflow_idempotent.plan.fitting import target_problems, the_target_has
@@ -44,18 +47,26 @@ def validate(
 
     The table is only read, all of it in one snapshot. A second run gives the same verdict for the
     same rows. ``batches`` opens the landed batch, where a difference has to be traced to its keys.
+    Where a later run has only looked back at the partition and nobody has written to it since, the verdict of
+    the earlier run stands: no row is read, and nothing is recorded.
 
     Raises:
         GateClosedError: a check of severity error failed; the verdict is recorded.
     """
 
     def work(session: Session, ledger: Ledger) -> Receipt:
+        started = time.monotonic()
         with session.transaction(snapshot=True):
             found = replace(load, spec=addressed(load.spec, load.target, session))
-            receipt = _record(found, _look(found, session, ledger, batches), session, ledger)
-            if load.target == "shadow" and found.spec.relation != found.spec.live and is_compared(found.spec):
+            shape = _table(found.spec, session)
+            held = held_verdict(found, session, attempt or Attempt()) if load.looks_back else None
+            if held and (standing := still_holds(found, held, shape, session, ledger)):
+                return standing
+            looked = _look(found, shape, session, ledger, batches)
+            receipt = _record(found, looked, ledger, seconds=time.monotonic() - started)
+            if load.target == "shadow" and found.spec.is_shadow and is_compared(found.spec):
                 receipt = replace(receipt, comparison=_compared(found, session, attempt or Attempt()))
-            return receipt
+            return replace(receipt, changed=held is None or not held.is_of(receipt.measure))
 
     spec, where = load.spec, {"table": load.spec.table, "partition": load.partition.key}
     timeouts = Timeouts(spec.lock_timeout, spec.statement_timeout)
@@ -66,6 +77,10 @@ def validate(
         level = logging.INFO if compared.likeness is Likeness.CLEAN else logging.WARNING
         told = compared.message or f"{compared.rows or 0:,} rows, as in the live table"
         log.log(level, "validate table=%s partition=%s likeness=%s %s", *where.values(), compared.likeness, told)
+    if receipt.replayed:
+        log.info(
+            "validate table=%s partition=%s replayed=True: unchanged since event %s", *where.values(), receipt.event_id
+        )
     for result in receipt.checks:
         log.info("validate table=%s partition=%s verdict=%s %s", *where.values(), result.verdict, result)
     if failures := closes_gate(receipt.checks):
@@ -75,16 +90,21 @@ def validate(
     return receipt
 
 
-def _look(
-    load: Load, session: Session, ledger: Ledger, batches: PartOpener | None
-) -> tuple[Receipt | None, Measure, tuple[CheckResult, ...]]:
-    """What was published last, what is there now, and what the checks say to it."""
-    spec = load.spec
+def _table(spec: LoadSpec, session: Session) -> TableShape:
+    """The table as it is now, fit for the spec."""
     shape = session.shape(spec.relation)
     if shape is None:
         raise TargetMissingError(table=spec.table, similar=session.similar(spec.relation))
     if problems := target_problems(spec, shape):
         raise SchemaDriftError(table=spec.table, problems=(*problems, *the_target_has(shape)))
+    return shape
+
+
+def _look(
+    load: Load, shape: TableShape, session: Session, ledger: Ledger, batches: PartOpener | None
+) -> tuple[Receipt | None, Measure, tuple[CheckResult, ...]]:
+    """What was published last, what is there now, and what the checks say to it."""
+    spec = load.spec
     published = ledger.latest(spec.table, load.partition.key, spec.number)
     baseline = baseline_of(published, session) if published else None
     now = measured(spec, shape_of(baseline, shape), load.partition, session)
@@ -95,6 +115,8 @@ def _look(
     facts = gather(
         session,
         by_rows,
+        table=spec.table,
+        version=spec.number,
         shape=shape,
         partition=load.partition,
         manifest=load.manifest,
@@ -136,7 +158,7 @@ def _compared(load: Load, session: Session, attempt: Attempt) -> Comparison:
         session.execute(Statement("ROLLBACK TO SAVEPOINT idem_compare"))
         found = not_comparable(reason(error))
     where: dict[str, Any] = {"table": load.spec.table, "version": load.spec.number, "partition": load.partition.key}
-    where["live"] = Journal(session).live_number(load.spec.table)
+    where["live"] = Journal(session).live(load.spec.table)[0]
     session.execute(record_comparison(where, found, attempt.lane))
     return found
 
@@ -162,7 +184,7 @@ def not_empty(spec: LoadSpec, results: Sequence[CheckResult], now: Measure) -> t
 
 
 def _record(
-    load: Load, found: tuple[Receipt | None, Measure, tuple[CheckResult, ...]], session: Session, ledger: Ledger
+    load: Load, found: tuple[Receipt | None, Measure, tuple[CheckResult, ...]], ledger: Ledger, *, seconds: float
 ) -> Receipt:
     published, now, results = found
     batch = load.manifest if published is None else replace(load.manifest, batch_id=published.batch_id)
@@ -171,5 +193,7 @@ def _record(
     ledger.lock(step)
     state = State.FAILED if failures else State.VALIDATED
     message = "; ".join(failures)
-    receipt = ledger.record(step, name="validate", state=state, measure=now, checks=results, message=message)
+    receipt = ledger.record(
+        step, name="validate", state=state, measure=now, checks=results, message=message, seconds=seconds
+    )
     return replace(receipt, effects=published.effects) if published else receipt  # of the load that was judged

@@ -99,14 +99,15 @@ class OutOfRangeError(IdempotentError):
 
 @dataclass(eq=False, kw_only=True)
 class WatermarkError(IdempotentError):
-    """Nothing reads from a watermark of the table, so that none can be set."""
+    """Nothing reads from a watermark of the table, so that none can be set; or only from one of another kind."""
 
     anchor: ClassVar[str] = "watermark"
     table: str
+    reason: str = "no scheduled run of an incremental query was published yet"
 
     @property
     def headline(self) -> str:
-        return f"{self.table}: no scheduled run of an incremental query was published yet, nothing was changed."
+        return f"{self.table}: {self.reason}, nothing was changed."
 
     @property
     def next_move(self) -> str:

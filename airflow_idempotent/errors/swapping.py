@@ -141,6 +141,7 @@ class JournalError(IdempotentError):
     anchor: ClassVar[str] = "journal"
     table: str
     problems: tuple[str, ...]
+    hint: str = ""
 
     @property
     def headline(self) -> str:
@@ -152,7 +153,7 @@ class JournalError(IdempotentError):
 
     @property
     def next_move(self) -> str:
-        return "Give the tables their names back (ALTER TABLE … RENAME TO …), then run it again."
+        return self.hint or "Give the tables their names back (ALTER TABLE … RENAME TO …), then run it again."
 
 
 @dataclass(eq=False, kw_only=True)

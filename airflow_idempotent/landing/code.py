@@ -9,6 +9,7 @@ from typing import Any
 
 from airflow_idempotent.core.manifest import PinnedQuery
 from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.window import Position
 from airflow_idempotent.landing.callables import call
 from airflow_idempotent.landing.inputs import PythonInput, QueryInput, Reading, TransformInput
 from airflow_idempotent.spec.fingerprint import query_fingerprint
@@ -54,19 +55,25 @@ def query_input(
     partition: Partition,
     sql: str,
     cutoff_ts: datetime,
-    low: datetime,
+    low: Position,
     connect: Callable[[], Any],
     known_until: str = "",
+    high: Position | None = None,
 ) -> QueryInput:
-    """The query, rendered, with its binds; with a cursor the bounds of the partition, or from ``low`` on."""
+    """The query, rendered, with its binds; with a cursor the bounds of the partition, or from ``low`` on.
+
+    By a number no partition can be told: that is done by the column which says what partition a row is of.
+    """
     binds = {"start": partition.start, "end": partition.end, "cutoff_ts": cutoff_ts, "key": partition.key}
     if not source.cursor:
         return QueryInput(sql, binds, connect)
+    if source.initial_value is not None and not isinstance(low, int):
+        return QueryInput(sql, binds | {"watermark": source.initial_value}, connect, within=spec.partition_column)
     late = getattr(spec, "late_data", None)
     reading = Reading(
         cursor=source.cursor,
         low=low,
-        high=partition.end,
+        high=high if isinstance(low, int) else partition.end,
         now=datetime.now(UTC),
         on_null=source.on_cursor_null,
         on_future=source.on_cursor_future,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from airflow_idempotent.core.window import Window
+from airflow_idempotent.core.window import Position, Window, position_text
 from airflow_idempotent.errors import CursorError
 from airflow_idempotent.landing.binds import Piece, bind_names
 from airflow_idempotent.landing.inputs import Reading
@@ -30,7 +30,7 @@ class Incremental:
     read_at: datetime
 
     @property
-    def binds(self) -> dict[str, datetime]:
+    def binds(self) -> dict[str, Position | None]:
         """The values of our own binds, and of ``:watermark``."""
         reading = self.reading
         return {LOW: reading.low, HIGH: reading.high, READ_AT: self.read_at, "watermark": reading.low}
@@ -38,31 +38,31 @@ class Incremental:
     def rows(self) -> tuple[Piece, ...]:
         """The query for the rows of the batch. One that uses ``:watermark`` has its lower bound already."""
         column, reading = self.column, self.reading
-        above = [] if "watermark" in bind_names(self.pieces) else [_code(f"{column} >= "), _bind(LOW), _code(" AND ")]
-        inside = [_code(f"{column} < "), _bind(HIGH)]
+        above = [] if "watermark" in bind_names(self.pieces) else [code(f"{column} >= "), bind(LOW), code(" AND ")]
+        inside = [code(f"{column} < "), bind(HIGH)]
         if reading.on_future == "include":
-            inside = [_code("("), *inside, _code(f" OR {column} > "), _bind(READ_AT), _code(")")]
+            inside = [code("("), *inside, code(f" OR {column} > "), bind(READ_AT), code(")")]
         else:
-            inside += [_code(f" AND {column} <= "), _bind(READ_AT)]
-        null = [_code(f" OR {column} IS NULL")] if reading.on_null == "include" else []
-        return self._around("*", _code(" WHERE ("), *above, *inside, _code(")"), *null)
+            inside += [code(f" AND {column} <= "), bind(READ_AT)]
+        null = [code(f" OR {column} IS NULL")] if reading.on_null == "include" else []
+        return self._around("*", code(" WHERE ("), *above, *inside, code(")"), *null)
 
     def facts(self) -> tuple[Piece, ...]:
         """The query that counts rows without a cursor and of the future, and finds the greatest cursor below both."""
         column = self.column
         selected = (
-            _code(f"count(CASE WHEN {column} IS NULL THEN 1 END), count(CASE WHEN {column} > "),
-            _bind(READ_AT),
-            _code(f" THEN 1 END), max(CASE WHEN {column} >= "),
-            _bind(LOW),
-            _code(f" AND {column} < "),
-            _bind(HIGH),
-            _code(f" AND {column} <= "),
-            _bind(READ_AT),
-            _code(f" THEN {column} END)"),
+            code(f"count(CASE WHEN {column} IS NULL THEN 1 END), count(CASE WHEN {column} > "),
+            bind(READ_AT),
+            code(f" THEN 1 END), max(CASE WHEN {column} >= "),
+            bind(LOW),
+            code(f" AND {column} < "),
+            bind(HIGH),
+            code(f" AND {column} <= "),
+            bind(READ_AT),
+            code(f" THEN {column} END)"),
         )
-        where = (_code(f" WHERE {column} IS NULL OR {column} >= "), _bind(LOW))
-        return (_code("SELECT "), *selected, *self._from(), *where)
+        where = (code(f" WHERE {column} IS NULL OR {column} >= "), bind(LOW))
+        return (code("SELECT "), *selected, *self._from(), *where)
 
     def look(self, ask: Ask, settled: Settled, *, table: str, partition: str) -> Window:
         """What there is to say of the batch before its rows are read.
@@ -83,10 +83,10 @@ class Incremental:
         greatest = instant_of(found)
         return Window(
             cursor=reading.cursor,
-            low=_iso(reading.low),
-            high=_iso(reading.high),
-            read_at=_iso(self.read_at),
-            watermark=_iso(min(greatest, until)) if greatest and until else "",
+            low=position_text(reading.low),
+            high=position_text(reading.high),
+            read_at=position_text(self.read_at),
+            watermark=position_text(min(greatest, until)) if greatest and until else "",
             null_rows=int(null_rows),
             future_rows=int(future_rows),
             known_until=reading.known_until,
@@ -94,10 +94,10 @@ class Incremental:
         )
 
     def _from(self) -> tuple[Piece, ...]:
-        return (_code(" FROM (\n"), *self.pieces, _code("\n) incremental_rows"))
+        return (code(" FROM (\n"), *self.pieces, code("\n) incremental_rows"))
 
     def _around(self, selected: str, *rest: Piece) -> tuple[Piece, ...]:
-        return (_code(f"SELECT {selected}"), *self._from(), *rest)
+        return (code(f"SELECT {selected}"), *self._from(), *rest)
 
 
 def quoted_name(name: str, driver: str) -> str:
@@ -122,13 +122,11 @@ def instant_of(value: Any) -> datetime | None:
     return found.astimezone(UTC)
 
 
-def _iso(instant: datetime) -> str:
-    return instant.astimezone(UTC).isoformat()
-
-
-def _code(text: str) -> Piece:
+def code(text: str) -> Piece:
+    """A stretch of SQL of our own."""
     return Piece("code", text)
 
 
-def _bind(name: str) -> Piece:
+def bind(name: str) -> Piece:
+    """The place of a value."""
     return Piece("bind", name)

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from airflow_idempotent.core.manifest import CsvFormat, Format, PinnedQuery
+from airflow_idempotent.core.window import Position
 
 _GLOB = re.compile(r"[*?\[]")
 
@@ -37,16 +38,17 @@ class FilesInput:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Which rows an incremental query is asked for: ``low <= cursor < high``, ties included.
+    """Which rows an incremental query is asked for: ``low <= cursor < high``, ties included; instants or numbers.
 
+    A number has no ``high`` before its source is asked, unless an earlier try of the batch has asked it.
     ``now`` is the clock of a source that has none. ``has_lag`` says that ``low`` lies below the watermark
     by what the spec says of late commits, so that the watermark may move where nothing can be proved.
     ``known_until`` is the watermark, if there is one.
     """
 
     cursor: str
-    low: datetime
-    high: datetime
+    low: Position
+    high: Position | None
     now: datetime
     on_null: str = "raise"
     on_future: str = "include"
@@ -61,7 +63,8 @@ class QueryInput:
     ``binds`` are the values of the ``:names`` in ``sql``. ``connect`` opens a connection of its own
     for the query, which is closed afterwards. Equal rows give equal bytes: they are sorted, unless
     the query ends in an ORDER BY, which then has to decide between any two different rows.
-    ``fetch_size`` rows are held in memory at a time. ``reading`` bounds an incremental query.
+    ``fetch_size`` rows are held in memory at a time. ``reading`` bounds an incremental query, ``within`` names the
+    column by which any is bounded to its partition.
 
     Raises:
         ValueError: the format has another encoding, or no header.
@@ -73,6 +76,7 @@ class QueryInput:
     format: CsvFormat = field(default_factory=CsvFormat)
     fetch_size: int = 10_000
     reading: Reading | None = None
+    within: str | None = None
 
     def __post_init__(self) -> None:
         if not self.format.header or self.format.encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):

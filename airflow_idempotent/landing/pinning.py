@@ -12,10 +12,11 @@ from airflow_idempotent.core.partition import Partition
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """The cutoff, and from where an incremental query is read; ISO 8601."""
+    """The cutoff, and the bounds of an incremental query, as texts; ``high`` only where it is a number."""
 
     cutoff_ts: str
     low: str
+    high: str = ""
 
 
 def pinned_for(
@@ -40,7 +41,7 @@ def pinned_for(
         cutoff = _later(cutoff, landed[-1].cutoff_ts)
     begin = low or partition.start.isoformat()
     if own and own.window and own.window.cursor == cursor:
-        begin = own.window.low
+        return Pinned(cutoff, own.window.low, own.window.high if own.window.is_numbered else "")
     return Pinned(cutoff, begin)
 
 

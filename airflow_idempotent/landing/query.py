@@ -14,10 +14,11 @@ from airflow_idempotent.core.window import Window
 from airflow_idempotent.errors import SourceQueryError, SourceUnavailableError
 from airflow_idempotent.landing.binds import Piece, bind_names, ends_ordered, fill, split_sql, without_semicolon
 from airflow_idempotent.landing.dbapi import ask_row, driver_of, export_rows
-from airflow_idempotent.landing.incremental import Incremental, quoted_name
+from airflow_idempotent.landing.incremental import Ask, Incremental, quoted_name
 from airflow_idempotent.landing.inputs import QueryInput
+from airflow_idempotent.landing.numbered import Numbered, inside, upper_bound
 from airflow_idempotent.landing.part import PartWriter, RowBuffer
-from airflow_idempotent.landing.settled import Settled, settled
+from airflow_idempotent.landing.settled import Settled, clock, settled, writers_gone
 
 # What decides how values look as text. Pinned, so that equal rows are equal bytes on any connection.
 # standard_conforming_strings makes the server read string literals as split_sql() does.
@@ -66,23 +67,18 @@ def _copy_out(
     if hasattr(connection, "set_client_encoding"):  # psycopg2 does not notice when the session changes it
         connection.set_client_encoding("UTF8")
     # Who is writing has to be known before the snapshot is taken: afterwards it is too late to see who was.
-    activity = settled(connection, query.reading.now) if query.reading else None
+    bounded, activity = _bounded(connection, pieces, query, **where) if query.reading else (None, None)
     cursor = connection.cursor()
     cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     calls = ", ".join(["set_config(%s, %s, true)"] * len(PINNED))
     cursor.execute("SELECT " + calls, [text for setting in PINNED.items() for text in setting])
     literal = _literals(connection)
     window = None
-    if query.reading and activity:
-        bounded = Incremental(query.reading, pieces, quoted_name(query.reading.cursor, "psycopg"), activity.read_at)
-
-        def ask(asked: tuple[Piece, ...], binds: Mapping[str, Any]) -> tuple[Any, ...]:
-            values = {**query.binds, **binds}
-            cursor.execute(fill(asked, lambda name: literal(values[name])))  # no values: a % stays one
-            return tuple(cursor.fetchone())
-
-        window = bounded.look(ask, activity, **where)
+    if bounded and activity:
+        window = bounded.look(_asking(cursor, literal, query), activity, **where)
         pieces, query = bounded.rows(), replace(query, binds={**query.binds, **bounded.binds})
+    elif query.within:
+        pieces = inside(pieces, quoted_name(query.within, "psycopg"))
     statement = _copy_statement(literal, pieces, query)
     if hasattr(cursor, "copy_expert"):
         cursor.copy_expert(statement, out)
@@ -94,18 +90,58 @@ def _copy_out(
     return window
 
 
+def _asking(cursor: Any, literal: Callable[[Any], str], query: QueryInput) -> Ask:
+    """What asks PostgreSQL for one row; the values are literals, so that a ``%`` stays one."""
+
+    def ask(asked: tuple[Piece, ...], binds: Mapping[str, Any]) -> tuple[Any, ...]:
+        values = {**query.binds, **binds}
+        cursor.execute(fill(asked, lambda name: literal(values[name])))
+        return tuple(cursor.fetchone())
+
+    return ask
+
+
+def _bounded(
+    connection: Any, pieces: tuple[Piece, ...], query: QueryInput, **where: str
+) -> tuple[Incremental | Numbered, Settled]:
+    """The query within its bounds, and how far the source was settled before the snapshot that is still to be taken."""
+    reading = query.reading
+    if reading is None:
+        raise AssertionError("only an incremental query has bounds")
+    column = quoted_name(reading.cursor, "psycopg")
+    if not isinstance(reading.low, int):
+        activity = settled(connection, reading.now)
+        return Incremental(reading, pieces, column, activity.read_at), activity
+    ask = _asking(connection.cursor(), _literals(connection), query)
+    high = upper_bound(ask, pieces, column, reading, **where)
+    connection.rollback()
+    since = clock(connection)
+    # Whoever has taken a number below has begun by now.
+    activity = Settled(since, None) if reading.has_lag else writers_gone(connection, since)
+    return Numbered(reading, pieces, column, reading.low, high), activity
+
+
 def _fetch_out(
     connection: Any, pieces: tuple[Piece, ...], query: QueryInput, out: RowBuffer, **where: str
 ) -> Window | None:
     """The same from any other database. Rows that came after they were counted are no harm: they lie higher."""
     window = None
+    driver = driver_of(connection)
     if query.reading:
-        reading, driver = query.reading, driver_of(connection)
-        bounded = Incremental(reading, pieces, quoted_name(reading.cursor, driver), reading.now)
-        query = replace(query, binds={**query.binds, **bounded.binds})
+        reading, column, own = query.reading, quoted_name(query.reading.cursor, driver), query
+
+        def ask(asked: tuple[Piece, ...], binds: Mapping[str, Any]) -> tuple[Any, ...]:
+            return ask_row(connection, asked, replace(own, binds={**own.binds, **binds}))
+
+        bounded: Incremental | Numbered = Incremental(reading, pieces, column, reading.now)
+        if isinstance(reading.low, int):
+            high = upper_bound(ask, pieces, column, reading, **where)
+            bounded = Numbered(reading, pieces, column, reading.low, high)
         unknown = Settled(reading.now, None, f"{driver} does not tell who is writing")
-        window = bounded.look(lambda asked, binds: ask_row(connection, asked, query), unknown, **where)
-        pieces = bounded.rows()
+        window = bounded.look(ask, unknown, **where)
+        pieces, query = bounded.rows(), replace(query, binds={**query.binds, **bounded.binds})
+    elif query.within:
+        pieces = inside(pieces, quoted_name(query.within, driver))
     export_rows(connection, pieces, query, out)
     return window
 

@@ -5,13 +5,17 @@ The rule and its proof: docs/adr/0006-watermarks.md.
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 MARGIN = timedelta(seconds=1)
 """For transactions that have begun and not yet said so to pg_stat_activity: that takes microseconds."""
+
+PATIENCE = timedelta(seconds=10)
+"""How long writers are waited for, where nothing is known before they have ended."""
 
 # The clock is that of the statement's begin: whoever is not seen began later, or had ended before.
 _ACTIVITY = """
@@ -61,3 +65,26 @@ def settled(connection: Any, now: datetime) -> Settled:
             f"{hidden} session(s) of the source hide when they began: GRANT pg_read_all_stats to the role that reads",
         )
     return Settled(read_at, min(read_at, oldest or read_at) - MARGIN)
+
+
+def writers_gone(connection: Any, since: datetime) -> Settled:
+    """Wait until all transactions that had begun by ``since`` have ended, but no longer than ``PATIENCE``."""
+    deadline = time.monotonic() + PATIENCE.total_seconds()
+    while True:
+        time.sleep(MARGIN.total_seconds())
+        found = settled(connection, since)
+        if found.until is None or found.until >= since:
+            return found
+        if time.monotonic() > deadline:
+            note = f"a transaction of the source that had begun by {since:%H:%M:%S} UTC is still open"
+            return replace(found, until=None, note=note)
+
+
+def clock(connection: Any) -> datetime:
+    """What the source's clock says, in a transaction of its own."""
+    cursor = connection.cursor()
+    cursor.execute("SELECT clock_timestamp()")
+    [(now,)] = cursor.fetchall()
+    connection.rollback()
+    found: datetime = now.astimezone(UTC)
+    return found

@@ -118,6 +118,13 @@ class PartitionOperator(TellsLineage, BaseOperator):
             return ""
         return _label([str(item.get("partition", "")) for item in planned if isinstance(item, Mapping)])
 
+    def builds_shadow(self, target: str | None) -> bool:
+        """Whether the task is for a version beside the live table, as far as its arguments tell."""
+        planned = [self.planned] if isinstance(self.planned, Mapping) else self.planned
+        found = planned if isinstance(planned, (list, tuple)) else ()
+        told = {item.get("target") for item in found if isinstance(item, Mapping)}
+        return target == "shadow" or (target in (None, *LOST) and "shadow" in told)
+
     def spec_from_words(self, model: type[SpecT]) -> SpecT | TableSpec:
         """The spec given as such, or the one that the operator's words make.
 

@@ -27,6 +27,7 @@ def order_of(spec: TableSpec) -> SwapOrder:
         version=spec.table_version,
         allow_changes=True,
         gates=publish.gates,
+        by=publish.by,
         on_dependents=publish.on_dependents,
         timeouts=Timeouts(spec.lock_timeout, spec.statement_timeout),
         keeping=publish.keeping,

@@ -12,6 +12,7 @@ from typing import Any
 from airflow.providers.common.compat.sdk import AirflowSkipException, Context
 from jinja2.exceptions import TemplateError
 
+from airflow_idempotent.core.window import position_of
 from airflow_idempotent.errors import ArgumentsError, SourceMissingError
 from airflow_idempotent.landing.code import pinned, python_input, query_input
 from airflow_idempotent.landing.inputs import Input, find_files
@@ -145,9 +146,11 @@ class AtomicLandOperator(PartitionOperator):
             return pinned(source, partition, cutoff_ts=cutoff_ts, run_id=str(context.get("run_id") or ""))
         sql = self._rendered("source.sql", source.sql, assignment, context)
         self.diary.note(partition.key, sql=sql)
-        low = datetime.fromisoformat(assignment.low)
-        connect = self.connections.source(source.conn_id)
-        return query_input(spec, source, partition, sql, cutoff_ts, low, connect, assignment.known_until)
+        low, high = (position_of(text) for text in (assignment.low, assignment.high))
+        if low is None:
+            low = partition.start
+        connect, known_until = self.connections.source(source.conn_id), assignment.known_until
+        return query_input(spec, source, partition, sql, cutoff_ts, low, connect, known_until, high)
 
     def _rendered(self, name: str, template: str, assignment: Assignment, context: Context) -> str:
         variables: Any = context
@@ -185,4 +188,4 @@ def _pinned(spec: LandSpec | TableSpec, assignment: Assignment, store: BatchStor
         low=assignment.low,
         cursor=getattr(spec.source, "cursor", None),
     )
-    return replace(assignment, cutoff_ts=found.cutoff_ts, low=found.low)
+    return replace(assignment, cutoff_ts=found.cutoff_ts, low=found.low, high=found.high)

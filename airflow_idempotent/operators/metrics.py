@@ -8,6 +8,8 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import Stats
 
+from airflow_idempotent.core.step import Receipt
+
 PREFIX = "airflow_idempotent"
 """Airflow puts its own prefix before it: ``airflow.airflow_idempotent.rows.inserted``."""
 
@@ -26,11 +28,13 @@ def gauge(name: str, value: float, **tags: str) -> None:
     _send("gauge", name, value, tags)
 
 
-def count_rows(table: str, effects: Mapping[str, int]) -> None:
-    """What a load did to rows: ``rows.inserted``, ``rows.updated``, …, and that there was one."""
-    count("loads", table=table)
-    for name, amount in effects.items():
-        count(f"rows.{name}", amount, table=table)
+def count_rows(done: Receipt) -> None:
+    """What a load did to rows: ``rows.inserted``, ``rows.updated``, …; how many came late; and that there was one."""
+    count("loads", table=done.table)
+    for name, amount in done.effects.as_dict().items():
+        count(f"rows.{name}", amount, table=done.table)
+    count("late_rows", done.measure.late_rows, table=done.table)
+    count("too_late_rows", done.measure.too_late_rows, table=done.table)
 
 
 def _send(how: str, name: str, value: float, tags: Mapping[str, str]) -> None:

@@ -75,9 +75,21 @@ class Landing(Teller):
 
 @dataclass
 class OfTable(Teller):
-    """What operators tell that read or write the table itself. ``known`` are tables as they are now."""
+    """What operators tell that read or write the table itself. ``known`` are tables as they are now.
+
+    ``shadow`` says that the task is for a version which is built beside the live table.
+    """
 
     known: dict[Relation, TableShape] = field(default_factory=dict)
+    shadow: bool = False
+
+    @property
+    def relation(self) -> Relation:
+        """The table that was written or read; before that the one that is going to be."""
+        found = next((item.receipt.relation for item in self.done if item.receipt and item.receipt.relation), "")
+        if found:
+            return Relation.parse(found)
+        return version_name(self.spec.live, self.spec.table_version) if self.shadow else self.spec.relation
 
     @cached_property
     def tables(self) -> Tables:
@@ -86,7 +98,7 @@ class OfTable(Teller):
     @property
     def columns(self) -> tuple[Column, ...]:
         """Those of the table, else those of the spec."""
-        if (shape := self.known.get(self.spec.relation)) is not None:
+        if (shape := self.known.get(self.relation)) is not None:
             return shape.columns
         return tuple(Column(item.name, item.data_type) for item in self.spec.columns)
 
@@ -119,7 +131,7 @@ class Staging(OfTable):
 
     def tell(self, *, finished: bool) -> Lineage:
         if finished:
-            self.known = self.tables.shapes(dict.fromkeys((self.spec.relation, *self.sources)))
+            self.known = self.tables.shapes(dict.fromkeys((self.relation, *self.sources)))
         batch = self.batches.read()
         batch.inputFacets = {**(batch.inputFacets or {}), **self.judged()}
         jobs = {"sql": sql_job.SQLJobFacet(query=self.query.sql, dialect="postgres")} if self.query else {}
@@ -133,7 +145,7 @@ class Staging(OfTable):
         versions = list(zip((item.batch_id for item in receipts), marks, strict=True))
         keys = [item.partition for item in receipts]
         return OutputDataset(
-            *self.tables.named(self.spec.relation),
+            *self.tables.named(self.relation),
             facets=facets.schema(self.columns) | facets.version(versions) | self._columns_from(),
             outputFacets=facets.effects(receipts) | facets.only_partitions(self.spec.partition_column, keys),
         )
@@ -161,8 +173,8 @@ class Validating(OfTable):
 
     def tell(self, *, finished: bool) -> Lineage:
         if finished:
-            self.known = self.tables.shapes([self.spec.relation])
-        table = self.read(self.spec.relation)
+            self.known = self.tables.shapes([self.relation])
+        table = self.read(self.relation)
         table.facets = {**(table.facets or {}), **facets.version(self.batches.versions)}
         table.inputFacets = self.judged()
         return OperatorLineage(inputs=[table])

@@ -26,7 +26,8 @@ class Assignment:
     """One partition that this task has to work on, and what was pinned for it when the run was planned.
 
     ``cutoff_given`` says that somebody asked for just this cutoff. ``low`` is from where an incremental query
-    is read, ISO 8601; empty for the begin of the partition. ``known_until`` is its watermark, if there is one.
+    is read, ISO 8601 or a number; empty for the begin of the partition. ``high`` is up to which number an earlier try
+    has read. ``known_until`` is its watermark, if there is one.
     """
 
     partition: Partition
@@ -38,6 +39,7 @@ class Assignment:
     looks_back: bool = False
     cutoff_given: bool = False
     low: str = ""
+    high: str = ""
     known_until: str = ""
     target: Literal["live", "shadow"] = "live"
 

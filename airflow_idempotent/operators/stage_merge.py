@@ -116,7 +116,7 @@ class StageMergeOperator(PartitionOperator):
     def teller(self) -> Answers:
         from airflow_idempotent.operators.openlineage import Staging
 
-        return Staging(self.load_spec(), self.diary.done)
+        return Staging(self.load_spec(), self.diary.done, shadow=self.builds_shadow(self.target))
 
     def step(self, spec: LoadSpec, assignment: Assignment, context: Context) -> dict[str, Any]:
         """Load one partition; the receipt as a pointer."""
@@ -148,5 +148,5 @@ class StageMergeOperator(PartitionOperator):
         )
         self.diary.note(key, receipt=receipt, checks=receipt.checks)
         if not (receipt.replayed or receipt.dry_run):
-            count_rows(spec.table, receipt.effects.as_dict())
+            count_rows(receipt)
         return receipt.as_pointer()

@@ -10,7 +10,7 @@ from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperat
 
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Timeouts
-from airflow_idempotent.core.version import Keeping, OnDependents, RollbackOrder, SwapOrder, Swapped
+from airflow_idempotent.core.version import By, Keeping, OnDependents, RollbackOrder, SwapOrder, Swapped
 from airflow_idempotent.engine.preflight import preflight
 from airflow_idempotent.engine.retiring import clean_up
 from airflow_idempotent.engine.swap import rollback, swap
@@ -118,6 +118,8 @@ class SwapTableOperator(VersionOperator):
     :param version: Or its number; default: the newest that was built.
     :param allow_empty: Also when the shadow has no rows and the live table has some.
     :param allow_changes: Also when columns, types or keys differ.
+    :param by: ``rename``: the shadow takes the live table's name. ``view``: that name becomes a view of it. Default: as
+        it is now, which is by rename until a first swap by view.
     :param keep_for: How long retired versions stay at least: ``7d`` (default), ``12h``.
     :param keep_versions: How many retired versions stay at least, default 1.
     :param approval: What the task that asks somebody got for an answer, where the spec says ``cutover: manual``.
@@ -125,7 +127,7 @@ class SwapTableOperator(VersionOperator):
 
     shallow_copy_attrs: Sequence[str] = ("spec",)
     template_fields: Sequence[str] = (
-        *VersionOperator.template_fields, "shadow", "version", "keep_for", "keep_versions", "approval"
+        *VersionOperator.template_fields, "shadow", "version", "by", "keep_for", "keep_versions", "approval"
     )  # fmt: skip
 
     def __init__(
@@ -137,6 +139,7 @@ class SwapTableOperator(VersionOperator):
         version: int | str | None = None,
         allow_empty: bool = False,
         allow_changes: bool = False,
+        by: By | None = None,
         keep_for: str | int = "7d",
         keep_versions: int | str = 1,
         approval: Any = None,
@@ -149,6 +152,7 @@ class SwapTableOperator(VersionOperator):
         self.version = version
         self.allow_empty = allow_empty
         self.allow_changes = allow_changes
+        self.by = by
         self.keep_for = keep_for
         self.keep_versions = keep_versions
 
@@ -162,6 +166,7 @@ class SwapTableOperator(VersionOperator):
             version=None if self.version in (None, *LOST) else int(str(self.version)),
             allow_empty=self.allow_empty,
             allow_changes=self.allow_changes,
+            by=self.way,
             on_dependents=self.dependents,
             timeouts=self.timeouts,
             keeping=(keeping := Keeping(duration(self.keep_for), int(self.keep_versions))),
@@ -171,6 +176,19 @@ class SwapTableOperator(VersionOperator):
     def resume(self, context: Context, event: Any = None) -> dict[str, Any]:
         """Go on when the time of day has come for which the task has waited."""
         return self.execute(context)
+
+    @property
+    def way(self) -> By | None:
+        """How readers get to the table.
+
+        Raises:
+            ValueError: it is another word.
+        """
+        if self.by in (None, *LOST):
+            return None
+        if self.by not in ("rename", "view"):
+            raise ValueError(f"by is {self.by!r}: write 'rename' or 'view'")
+        return self.by
 
     def _cut_over(self, spec: TableSpec, context: Context) -> dict[str, Any]:
         """Swap the version of the spec in, unless it is not its time yet."""

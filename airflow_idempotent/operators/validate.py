@@ -27,7 +27,9 @@ class ValidatePartitionOperator(PartitionOperator):
     """Checks a partition as readers see it, and writes the verdict to the ledger.
 
     Only when it passes is the asset event of its outlets emitted, with partition, effects and
-    digest. The table is only read. A second run gives the same verdict for the same rows.
+    digest. The table is only read. A second run gives the same verdict for the same rows. A partition that the run
+    has only looked back at, and that holds what an earlier run has told, is skipped, so that nobody is told twice;
+    where nobody has written to it since, it is not even read.
 
     :param conn_id: Airflow connection of the PostgreSQL that holds the table.
     :param checks: What must hold, as in a spec file: ``[{"unique": ["order_id"]}, {"row_count": {"min": 1}}]``.
@@ -89,7 +91,7 @@ class ValidatePartitionOperator(PartitionOperator):
     def teller(self) -> Answers:
         from airflow_idempotent.operators.openlineage import Validating
 
-        return Validating(self.load_spec(), self.diary.done)
+        return Validating(self.load_spec(), self.diary.done, shadow=self.builds_shadow(self.target))
 
     def step(self, spec: LoadSpec, assignment: Assignment, context: Context) -> dict[str, Any]:
         """Look at one partition; the verdict as a pointer."""
@@ -101,12 +103,15 @@ class ValidatePartitionOperator(PartitionOperator):
         key, batch = assignment.partition.key, manifest or _no_batch(spec, assignment.partition)
         self.diary.note(key, manifest=batch)
         receipt = validate(
-            Load(spec, assignment.partition, batch, target=target),
+            Load(spec, assignment.partition, batch, looks_back=assignment.looks_back, target=target),
             connect=self.connections.warehouse(spec.conn_id),
             attempt=attempt_of(context, assignment.lane),
             batches=store,
         )
         self.diary.note(key, receipt=receipt, checks=receipt.checks)
+        if not receipt.changed:
+            done = "its verdict stands" if receipt.replayed else "validated again, passed"
+            raise AirflowSkipException(f"{spec.table} {key}: unchanged since an earlier run, {done}; no asset event")
         return receipt.as_pointer()
 
     def done(self, context: Context, pointers: Sequence[Mapping[str, Any]]) -> None:

@@ -113,6 +113,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         spec_fingerprint=fingerprint(spec),
         name=spec.table,
         table_version=spec.number,
+        beside=spec.is_shadow,
         # What a query reads may have changed, though the query has not.
         may_replay=load.skip_unchanged and not load.manifest.query,
         consecutive_since=consecutive_since(spec),

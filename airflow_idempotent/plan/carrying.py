@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from airflow_idempotent.core.inventory import Difference, Inventory, Item, Kind, difference
+from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.sql.carrying import When, carried
 from airflow_idempotent.sql.statement import Statement
+from airflow_idempotent.sql.swap import lock_exclusively
 
 _FOLLOWS = Kind.VIEW_ABOVE
 """Stays with what it reads, which is carried over itself."""
@@ -24,7 +26,8 @@ class Carrying:
     """Statements by when they are run, and in words: what is ``kept``, what is ``refused`` and how to mend it.
 
     ``notes`` are differences that are left as they are. ``first`` makes views again as they are, which locks them:
-    whoever reads a view has it locked before the tables below it, so we must too.
+    whoever reads a view has it locked before the tables below it, so we must too. It also locks the tables whose
+    foreign keys refer to the live one: whoever writes such a row has that table locked, and looks for its parent then.
     """
 
     before: tuple[Statement, ...] = ()
@@ -42,12 +45,19 @@ DEPENDENTS = (Kind.VIEW, Kind.REFERENCE)
 _CARRY = "on_dependents: carry lets it follow to the new table"
 
 
-def carrying(live: Inventory, shadow: Inventory, *, dependents: bool = False, as_built: bool = False) -> Carrying:
+def carrying(
+    live: Inventory,
+    shadow: Inventory,
+    *,
+    dependents: bool = False,
+    as_built: bool = False,
+    becomes: Relation | None = None,
+) -> Carrying:
     """What gives ``shadow`` everything that ``live`` has. Where it has it already, nothing is done.
 
     ``dependents`` allows to make views and foreign keys of other tables refer to the new table; else they are refused.
     ``as_built`` leaves indexes, constraints and the like as the new table has them: it is meant to differ, or was
-    live before.
+    live before. ``becomes`` is what the new table is called in the end where that is not the live one's name.
     """
     found = difference(live, shadow)
     refused = {item: lines for item in found.missing if (lines := [*_refused(item, dependents)])}
@@ -58,18 +68,23 @@ def carrying(live: Inventory, shadow: Inventory, *, dependents: bool = False, as
     steps = [
         (item.kind, at, text)
         for item, there in wanted
-        for at, text in carried(item, live.relation, shadow.relation, there)
+        for at, text in carried(item, live.relation, shadow.relation, there, becomes)
     ]
     before, moment, after = (tuple(text for _, at, text in steps if at is when) for when in When)
     return Carrying(
         before=before,
-        first=tuple(text for kind, _, text in steps if kind is Kind.VIEW),
+        first=(*(text for kind, _, text in steps if kind is Kind.VIEW), *lock_exclusively(_children(wanted))),
         moment=moment,
         after=after,
         kept=tuple(str(item) for item, _ in wanted),
         refused=tuple(line for lines in refused.values() for line in lines),
         notes=tuple(_notes(found, left)),
     )
+
+
+def _children(wanted: Iterable[tuple[Item, Item | None]]) -> list[Relation]:
+    """The tables whose foreign keys are to follow, each once."""
+    return sorted({Relation(*item.facts[:2]) for item, _ in wanted if item.kind is Kind.REFERENCE}, key=str)
 
 
 def _is_left(item: Item, shadow: Inventory, as_built: bool) -> bool:

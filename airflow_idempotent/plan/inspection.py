@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from airflow_idempotent.core.actions import Action, InspectBatch, RejectRows
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.staged import Staged
+from airflow_idempotent.core.window import Position, position_of
 from airflow_idempotent.plan.late import lookback_start
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.spec.table import TableSpec
@@ -58,9 +57,11 @@ def _late_since(spec: LoadSpec, staged: Staged) -> tuple[Partition, Partition] |
     return lookback_start(spec, staged.partition), staged.partition
 
 
-def _new_since(manifest: Manifest, staged: Staged) -> tuple[str, datetime] | None:
+def _new_since(manifest: Manifest, staged: Staged) -> tuple[str, Position] | None:
     """From which cursor on rows of an incremental query are new; what lies below is mostly read again."""
     window = manifest.window
-    if not window or not window.known_until or window.cursor not in staged.columns:
+    known_until = position_of(window.known_until) if window else None
+    if not window or known_until is None or window.cursor not in staged.columns:
         return None
-    return window.cursor, datetime.fromisoformat(window.known_until)
+    # Rows of an equal time may be new; a number that is complete is complete with its ties.
+    return window.cursor, known_until + 1 if isinstance(known_until, int) else known_until

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import Measure
+from airflow_idempotent.core.window import Position
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.spec.source import Query
 from airflow_idempotent.spec.table import TableSpec
@@ -33,15 +34,19 @@ def is_incremental(spec: LoadSpec) -> bool:
     return isinstance(source, Query) and source.cursor is not None
 
 
-def read_from(spec: TableSpec, partition: Partition, watermark: datetime | None) -> datetime:
+def read_from(spec: TableSpec, partition: Partition, watermark: Position | None) -> Position:
     """From where on the scheduled run of an incremental query reads: a lag below the watermark.
 
     Never less than its own partition and those of the lookback, whatever the watermark says; and never
-    before start_date, where it begins without a watermark.
+    before start_date, where it begins without a watermark. By a number it begins with ``initial_value``.
     """
-    if watermark is None:
+    source, lag = spec.source, spec.late_data.watermark_lag
+    if isinstance(source, Query) and source.initial_value is not None:
+        known = watermark if isinstance(watermark, int) else source.initial_value
+        return max(known - (lag if isinstance(lag, int) else 0), source.initial_value)
+    if not isinstance(watermark, datetime):
         return spec.begin
-    lag = spec.late_data.watermark_lag or timedelta(0)
+    lag = lag if isinstance(lag, timedelta) else timedelta(0)
     return max(min(watermark - lag, spec.lookback_start(partition).start), spec.begin)
 
 

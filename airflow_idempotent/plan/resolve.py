@@ -11,6 +11,7 @@ from typing import Any
 from airflow_idempotent.core.audit import Cause, is_stale
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import State
+from airflow_idempotent.core.window import Position, position_text
 from airflow_idempotent.errors import NoPartitionError, OutOfRangeError, RangeError
 from airflow_idempotent.plan.late import cutoff_of, is_incremental, looked_back_at, read_from
 from airflow_idempotent.spec.fingerprint import fingerprint
@@ -49,7 +50,7 @@ class Run:
     reprocess: Reprocess = Reprocess.ALL
     cutoff_ts: datetime | None = None
     force: bool = False
-    watermark: datetime | None = None
+    watermark: Position | None = None
 
     @property
     def lane(self) -> str:
@@ -85,8 +86,8 @@ class Planned:
     partition: Partition
     reason: str
     looks_back: bool = False
-    low: datetime | None = None
-    known_until: datetime | None = None
+    low: Position | None = None
+    known_until: Position | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class Plan:
             "reason": item.reason,
             "skip_unchanged": self.skip_unchanged or item.looks_back,
             **({"looks_back": True} if item.looks_back else {}),
-            **{name: at.isoformat() for name in ("low", "known_until") if (at := getattr(item, name))},
+            **{name: text for name in ("low", "known_until") if (text := position_text(getattr(item, name)))},
         }
 
 
@@ -226,8 +227,8 @@ def _incremental(spec: TableSpec, run: Run, asked: tuple[Planned, ...]) -> tuple
         return asked
     first, mark = asked[0], run.watermark
     low = read_from(spec, first.partition, mark)
-    known = f"watermark {mark.isoformat()}" if mark else "no watermark yet"
-    reason = f"{first.reason}; {known}, read from {low.isoformat()} on"
+    known = "no watermark yet" if mark is None else f"watermark {position_text(mark)}"
+    reason = f"{first.reason}; {known}, read from {position_text(low)} on"
     return replace(first, reason=reason, low=low, known_until=mark), *asked[1:]
 
 

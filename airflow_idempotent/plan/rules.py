@@ -58,15 +58,18 @@ def _incremental(spec: TableSpec, source: Query) -> str:
     """From where an incremental query is read."""
     lag, back = spec.late_data.watermark_lag, spec.late_data.lookback
     below = f"{_span(lag)} below the watermark" if lag else "the watermark"
+    own = f"its own partition, by {spec.partition_column}" if source.initial_value is not None else "its own partition"
     further = f", or {back} partition(s) before its own" if back else ""
     null = {"raise": "refuse the batch", "include": "are landed with each batch", "exclude": "are left out and counted"}
     return (
         f"A scheduled run reads from {below} on (the greatest {source.cursor} published without a gap){further}, ties "
-        f"included; any other run reads its own partition. Rows without {source.cursor} {null[source.on_cursor_null]}."
+        f"included; any other run reads {own}. Rows without {source.cursor} {null[source.on_cursor_null]}."
     )
 
 
-def _span(value: timedelta) -> str:
+def _span(value: timedelta | int) -> str:
+    if isinstance(value, int):
+        return str(value)
     seconds = int(value.total_seconds())
     units = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
     return next((f"{seconds // size} {unit}" for size, unit in units if seconds and seconds % size == 0), "0 s")

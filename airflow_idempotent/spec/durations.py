@@ -32,8 +32,22 @@ def duration(value: Any) -> Any:
     raise ValueError(f"{value!r} is not a span of time, write it like '15m', '6h' or '2d'")
 
 
+def lag(value: Any) -> Any:
+    """A span of a cursor: whole numbers count, anything else is a span of time.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    return value if isinstance(value, int) and not isinstance(value, bool) else duration(value)
+
+
 Duration = Annotated[
     timedelta,
     BeforeValidator(duration),
     WithJsonSchema({"type": "string", "examples": ["15m", "6h", "2d", "PT15M"]}),
+]
+Lag = Annotated[
+    timedelta | int,
+    BeforeValidator(lag),
+    WithJsonSchema({"type": ["string", "integer"], "examples": ["15m", "6h", 1000]}),
 ]

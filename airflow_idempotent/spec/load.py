@@ -82,7 +82,8 @@ class LoadSpec(Model):
     )
 
     _number: int = PrivateAttr(1)
-    _is_beside: bool = PrivateAttr(False)
+    _is_shadow: bool = PrivateAttr(False)
+    _behind: Relation | None = PrivateAttr(None)
     _lands_apart: bool = PrivateAttr(False)
 
     @model_validator(mode="before")
@@ -186,13 +187,13 @@ class LoadSpec(Model):
 
     @property
     def live(self) -> Relation:
-        """The table that readers read."""
+        """What readers read: a table, or a view of the version that is live."""
         return Relation.parse(self.table)
 
     @property
     def relation(self) -> Relation:
         """The table that is loaded: the live one, or this version of it, which is kept beside."""
-        return version_name(self.live, self._number) if self._is_beside else self.live
+        return version_name(self.live, self._number) if self._is_shadow else self._behind or self.live
 
     @property
     def number(self) -> int:
@@ -204,10 +205,20 @@ class LoadSpec(Model):
         """Under which name its batches are landed: the table's, or a version's that has a source of its own."""
         return str(version_name(self.live, self._number)) if self._lands_apart else self.table
 
-    def of_version(self, number: int, *, beside: bool = False, lands_apart: bool = False) -> Self:
-        """The same spec, for the live table that is this version, or for a version beside it."""
+    @property
+    def is_shadow(self) -> bool:
+        """Whether it is loaded beside the live version."""
+        return self._is_shadow
+
+    def of_version(
+        self, number: int, *, shadow: bool = False, behind: Relation | None = None, lands_apart: bool = False
+    ) -> Self:
+        """The same spec, for the live table that is this version, or for a version beside it.
+
+        ``behind`` is the table where readers read a view of it. ``lands_apart`` where it has a source of its own.
+        """
         found = self.model_copy()
-        found._number, found._is_beside, found._lands_apart = number, beside, lands_apart
+        found._number, found._is_shadow, found._behind, found._lands_apart = number, shadow, behind, lands_apart
         return found
 
     def policy_for(self, option: str) -> str:

@@ -21,6 +21,11 @@ class Publish(Model):
     mode: Literal["direct", "swap"] = Field(
         "direct", description="swap: the DAG ends with a task that swaps version table_version in when it is ready."
     )
+    by: Literal["rename", "view"] = Field(
+        "rename",
+        description="rename: the live version is the table of the table's name. view: from the first swap on that name "
+        "is a view of the live version, which is called table__v2 and so on.",
+    )
     cutover: Literal["auto", "manual"] = Field(
         "auto",
         description="Swap as soon as it is ready; manual: only when somebody says yes to the task approve (Airflow 3.1 "

@@ -90,6 +90,12 @@ class Query(Model):
         "a scheduled run reads from the watermark on, ties included. The bounds are put around the query, "
         "unless it uses :watermark itself.",
     )
+    initial_value: int | None = Field(
+        None,
+        strict=True,
+        description="With it the cursor is an integer that rises, such as an id, and the first run begins there, "
+        "e.g. 0. late_data.watermark_lag is then a number, too.",
+    )
     on_cursor_null: Literal["raise", "include", "exclude"] = Field(
         "raise", description="Rows without a cursor: refuse the batch, land them with each batch, or leave them out."
     )
@@ -103,9 +109,11 @@ class Query(Model):
 
     @model_validator(mode="after")
     def _has_a_cursor(self) -> Query:
-        names = sorted(name for name in self.model_fields_set if name.startswith("on_cursor_"))
+        names = sorted(name for name in self.model_fields_set if name.startswith(("on_cursor_", "initial_")))
         if names and not self.cursor:
             raise ValueError(f"{names[0]} means nothing without 'cursor'")
+        if self.initial_value is not None and "on_cursor_future" in names:
+            raise ValueError("on_cursor_future means nothing with 'initial_value': a number has no future")
         return self
 
 

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, field_validator
 from airflow_idempotent.core.opening import DailyWindow
 from airflow_idempotent.core.partition import Grain, Partition
 from airflow_idempotent.spec.audit import Audit
-from airflow_idempotent.spec.durations import Duration
+from airflow_idempotent.spec.durations import Duration, Lag
 from airflow_idempotent.spec.load import LoadSpec, Problem
 from airflow_idempotent.spec.publish import Publish, named_publish
 from airflow_idempotent.spec.source import Files, Model, Query, Source
@@ -30,6 +30,9 @@ PRESETS = {
 OVERLAPPING = ("merge", "insert_only", "cdc", "scd2")
 """Strategies under which a row may come again with the batch of another partition."""
 
+
+NUMBERS = ("smallint", "integer", "bigint", "numeric")
+"""Types of a cursor that is a number."""
 
 AUDIT_SUFFIX = "__audit"
 """What the DAG of an audit is called, behind the name of the table's DAG."""
@@ -49,16 +52,16 @@ class LateData(Model):
         description="How long after its interval a scheduled or backfill run takes input: :cutoff_ts is the end of the "
         "interval plus this, e.g. 6h, and never later than the planning of the run, which is the default.",
     )
-    watermark_lag: Duration | None = Field(
+    watermark_lag: Lag | None = Field(
         None,
-        description="How far below the watermark an incremental query reads again, e.g. 15m: for sources whose rows "
-        "may be committed with an older cursor than others had before.",
+        description="How far below the watermark an incremental query reads again, e.g. 15m, or 1000 where the cursor "
+        "is an integer: for sources whose rows may be committed with an older cursor than others had before.",
     )
 
     @field_validator("cutoff", "watermark_lag")
     @classmethod
-    def _not_before(cls, value: timedelta | None) -> timedelta | None:
-        if value is not None and value < timedelta(0):
+    def _not_before(cls, value: timedelta | int | None) -> timedelta | int | None:
+        if value is not None and (value < 0 if isinstance(value, int) else value < timedelta(0)):
             raise ValueError("cannot be negative")
         return value
 
@@ -154,6 +157,27 @@ class TableSpec(LoadSpec):
                 "source.cursor",
                 f"column {source.cursor!r} is not in 'columns'{meant(source.cursor, self.column_names)}",
             )
+        yield from self._kind_of_cursor(source)
+
+    def _kind_of_cursor(self, source: Query) -> Iterator[Problem]:
+        """What a number as a cursor asks of the rest, and a time."""
+        lag, numbered = self.late_data.watermark_lag, source.initial_value is not None
+        kind = next((item.base_type for item in self.created_columns() if item.name == source.cursor), "")
+        if numbered and kind and kind not in NUMBERS:
+            yield "source.initial_value", f"column {source.cursor!r} is {kind}, an integer was expected"
+        if not numbered and kind in NUMBERS:
+            text = f"required where the cursor is an integer ({source.cursor!r} is {kind}): where does it begin?"
+            yield "source.initial_value", text
+        if isinstance(lag, int) and lag and not numbered:
+            yield "late_data.watermark_lag", f"{lag!r} has no unit, write it like '15m', '6h' or '2d'"
+        if not numbered:
+            return
+        if isinstance(lag, timedelta) and lag:
+            yield "late_data.watermark_lag", "is a number where the cursor is one (source.initial_value), e.g. 1000"
+        if self.late_data.lookback:
+            yield "late_data.lookback", "means nothing where the cursor is an integer: use late_data.watermark_lag"
+        if not self.partition_column:
+            yield "event_time", "required by source.initial_value: an integer does not say which partition a row is of"
 
     def lookback_start(self, partition: Partition) -> Partition:
         """The earliest partition that the scheduled run of this one reads again; itself without a lookback."""

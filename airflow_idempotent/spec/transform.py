@@ -29,7 +29,12 @@ from airflow_idempotent.sql.user_query import (
 BINDS = ("start", "end", "cutoff_ts", "key", "run_id")
 """What a query may ask for; values are bound, never text."""
 
-LATER = ("watermark", "keys")
+REFUSED = {
+    "watermark": "is not for a transform, which makes its partition anew: read what came late by late_data.lookback, "
+    "or land the rows by 'kind: query' with a cursor (how-to/late-data)",
+    "keys": "comes in a later version",
+}
+"""Binds that are known elsewhere, and why not here."""
 
 NO_PLACE = "keeps rows with their file and line, and those of a query have neither: leave them out by its WHERE"
 """Why the rows of a transform cannot be quarantined."""
@@ -115,8 +120,8 @@ def _of_binds(tree: exp.Query) -> Iterator[Finding]:
         name = node.this
         if not isinstance(name, str) or isinstance(node, exp.Parameter | exp.SessionParameter):
             yield Finding(line_of(node), f"{node.sql('postgres')} is no bind, write them like :start")
-        elif name in LATER:
-            yield Finding(line_of(node), f"the bind :{name} comes in a later version")
+        elif name in REFUSED:
+            yield Finding(line_of(node), f"the bind :{name} {REFUSED[name]}")
         elif name not in BINDS:
             known = ", ".join(f":{item}" for item in BINDS)
             yield Finding(line_of(node), f"unknown bind :{name}{meant(name, BINDS) or f', there are {known}'}")

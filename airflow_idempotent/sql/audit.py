@@ -88,6 +88,8 @@ VALUES (%(table)s, %(version)s, %(partition)s, %(cause)s, %(state)s, %(event)s, 
 _OPEN_DRIFT = """
 SELECT table_name, partition_key, cause, event_id, message, run, recorded_at FROM airflow_idempotent.open_drift
 WHERE (%(table)s::text IS NULL OR table_name = %(table)s::text)
+  AND table_version = coalesce(%(version)s::int, (SELECT v.table_version FROM airflow_idempotent.table_versions AS v
+                                WHERE v.table_name = open_drift.table_name AND v.state = 'SWAPPED'), 1)
 ORDER BY table_name, partition_key, cause
 """
 
@@ -154,15 +156,26 @@ def record_drift(table: str, version: int, partition: str, **values: Any) -> Sta
     return Statement(_RECORD_DRIFT, {"table": table, "version": version, "partition": partition, **values})
 
 
-def open_drift(table: str | None = None) -> Statement:
-    """All that was found and is not healed, of one table or of all."""
-    return Statement(_OPEN_DRIFT, {"table": table})
+def open_drift(table: str | None = None, version: int | None = None) -> Statement:
+    """All that was found and is not healed, of one table or of all; of the version that is live, or of another."""
+    return Statement(_OPEN_DRIFT, {"table": table, "version": version})
 
 
 def swapped_since(table: str, event_id: int, began: Any = None, version: int = 0) -> Statement:
     """Another version that has become the live table after an event, or after that instant."""
     binds = {"table": table, "event": event_id, "began": began, "version": version}
     return Statement(_SWAPPED_SINCE, binds)
+
+
+def known_version(table: str, live: int) -> Statement:
+    """The newest version up to the live one of which a load is known; the live one where none is."""
+    return Statement(
+        """
+SELECT coalesce(max(table_version), %(live)s::int) FROM airflow_idempotent.partition_heads
+WHERE table_name = %(table)s AND table_version <= %(live)s::int AND load_event_id IS NOT NULL
+""",
+        {"table": table, "live": live},
+    )
 
 
 def newest_event_id(table: str, version: int) -> Statement:

@@ -1,11 +1,13 @@
 """Statements that give a table what another one has, before, at and after the moment in which they exchange names.
 
-Definitions that PostgreSQL writes name the live table. They are run word for word once the new table has that name.
+Definitions that PostgreSQL writes name the live table. They are run word for word once the new table has that name;
+where it never gets it, since readers go by a view, its own name is put in that place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import StrEnum
 
 from sqlglot import exp
@@ -48,11 +50,16 @@ def text(value: str) -> exp.Literal:
     return exp.Literal.string(value)
 
 
-def carried(item: Item, live: Relation, shadow: Relation, instead_of: Item | None = None) -> Iterator[Step]:
+def carried(
+    item: Item, live: Relation, shadow: Relation, instead_of: Item | None = None, becomes: Relation | None = None
+) -> Iterator[Step]:
     """What gives the thing to the table ``shadow``, which becomes ``live``, in place of what it has under the name.
 
-    Nothing for kinds that cannot be given, or need not be.
+    ``becomes`` is what it is called from the moment on where that is another name. Nothing for kinds that cannot be
+    given, or need not be.
     """
+    if becomes is not None:
+        item, live = _of_another_name(item, becomes), becomes
     match item.kind:
         case Kind.OWNER:
             yield When.BEFORE, phrase("ALTER TABLE", table(shadow), "OWNER TO", quoted(item.facts[0]))
@@ -73,6 +80,22 @@ def carried(item: Item, live: Relation, shadow: Relation, instead_of: Item | Non
             yield from ((When.MOMENT, made) for made in _under_its_name(item, live, instead_of))
             if item.kind is Kind.REFERENCE and item.facts[4] == "true":
                 yield When.AFTER, phrase("ALTER TABLE", _child(item), "VALIDATE CONSTRAINT", quoted(item.facts[2]))
+
+
+def _of_another_name(item: Item, name: Relation) -> Item:
+    """The thing with that name where the text of PostgreSQL has the live table's."""
+    called = table(name).sql(dialect=Warehouse)
+    match item.kind:
+        case Kind.TRIGGER:
+            definition, enabled, was = item.facts
+            return replace(item, facts=(definition.replace(f" ON {was} ", f" ON {called} ", 1), enabled, was))
+        case Kind.REFERENCE | Kind.CONSTRAINT | Kind.FOREIGN_KEY:
+            place = 3 if item.kind is Kind.REFERENCE else 2
+            definition, was = item.facts[place], item.facts[-1]
+            given = definition.replace(f" REFERENCES {was}(", f" REFERENCES {called}(", 1)
+            return replace(item, facts=(*item.facts[:place], given, *item.facts[place + 1 :]))
+        case _:
+            return item
 
 
 def _under_its_name(item: Item, live: Relation, instead_of: Item | None) -> Iterator[Statement]:
@@ -138,7 +161,7 @@ def _option(item: Item) -> Pieces:
 
 
 def _constraint(item: Item, live: Relation, shadow: Relation) -> Iterator[Step]:
-    name, kind, definition, of_itself = item.facts
+    name, kind, definition, of_itself, *_ = item.facts
     if of_itself == "true":  # it names the live table: once that is the new one
         given = definition.removesuffix(" NOT VALID")
         yield When.MOMENT, phrase("ALTER TABLE", table(live), "ADD CONSTRAINT", quoted(name), given, "NOT VALID")
@@ -168,7 +191,7 @@ def _acting(item: Item, live: Relation) -> Iterator[Statement]:
     if item.kind is Kind.POLICY:
         yield _policy(item, live)
         return
-    definition, enabled = item.facts
+    definition, enabled, *_ = item.facts
     yield Statement(definition)
     if enabled != "O":
         what = f"{_ENABLED[enabled]} {item.kind.upper()}"

@@ -1,7 +1,8 @@
 """Asking the catalogue what a table has and what hangs on it: fixed text, for PostgreSQL 13 and later.
 
 Columns that only later servers have are read through ``to_jsonb``, which leaves out what is not there. All text that
-PostgreSQL writes here is meant for an empty ``search_path``: then every name in it has its schema.
+PostgreSQL writes here is meant for an empty ``search_path``: then every name in it has its schema. Where such text
+names the table itself, the last fact is how.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ FROM t JOIN pg_catalog.pg_policy p ON p.polrelid = t.oid, LATERAL (
 UNION ALL
 SELECT 'trigger', g.tgname,
        replace(pg_get_triggerdef(g.oid), ' ON ' || t.called || ' ', ' ON ') || ' ' || g.tgenabled::text,
-       ARRAY[pg_get_triggerdef(g.oid), g.tgenabled::text]
+       ARRAY[pg_get_triggerdef(g.oid), g.tgenabled::text, t.called]
 FROM t JOIN pg_catalog.pg_trigger g ON g.tgrelid = t.oid WHERE NOT g.tgisinternal
 UNION ALL
 SELECT 'rule', r.rulename, replace(pg_get_ruledef(r.oid), t.called, '') || ' ' || r.ev_enabled::text,
@@ -88,7 +89,7 @@ UNION ALL
 SELECT CASE k.contype WHEN 'f' THEN 'foreign key' ELSE 'constraint' END,
        CASE k.confrelid WHEN k.conrelid THEN replace(pg_get_constraintdef(k.oid), ' ' || t.called || '(', ' itself(')
            ELSE pg_get_constraintdef(k.oid) END, '',
-       ARRAY[k.conname::text, k.contype::text, pg_get_constraintdef(k.oid), (k.confrelid = k.conrelid)::text]
+       ARRAY[k.conname::text, k.contype::text, pg_get_constraintdef(k.oid), (k.confrelid = k.conrelid)::text, t.called]
 FROM t JOIN pg_catalog.pg_constraint k ON k.conrelid = t.oid
 WHERE k.contype IN ('c', 'u', 'p', 'x', 'f') AND k.conparentid = 0
 UNION ALL
@@ -173,7 +174,7 @@ FROM views v
 UNION ALL
 SELECT 'foreign key to it', format('%%I of %%s', k.conname, k.conrelid::regclass), pg_get_constraintdef(k.oid),
        ARRAY[n.nspname::text, c.relname::text, k.conname::text, pg_get_constraintdef(k.oid), k.convalidated::text,
-             c.relkind::text]
+             c.relkind::text, t.oid::regclass::text]
 FROM t JOIN pg_catalog.pg_constraint k ON k.confrelid = t.oid AND k.contype = 'f' AND k.conparentid = 0
 JOIN pg_catalog.pg_class c ON c.oid = k.conrelid AND c.oid <> t.oid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace

@@ -13,22 +13,26 @@ EVENT_COLUMNS = (
     "inserted", "updated", "deleted", "unchanged", "stale", "duplicate", "rejected",
     "row_count", "digest", "min_version", "max_version", "min_event_time", "max_event_time", "cutoff_ts",
     "beyond_batch", "cursor_name", "read_from", "watermark", "null_cursor_rows", "future_rows", "late_rows",
-    "too_late_rows", "consecutive_since", "lane", "attempt", "message", "seconds", "previous_hash", "hash",
+    "too_late_rows", "read_from_number", "watermark_number", "consecutive_since",
+    "lane", "attempt", "message", "seconds", "previous_hash", "hash",
 )  # fmt: skip
 
 LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%(key)s)"
 LOCK = "SELECT pg_advisory_xact_lock(%(key)s)"
 
+AS_OF_NOW = Statement("SELECT pg_stat_clear_snapshot()")
+"""In a transaction, pg_stat_activity stays as it was when it was first read."""
+
 HOLDERS = """
-SELECT DISTINCT a.pid, coalesce(nullif(a.application_name, ''), a.usename), a.state,
-       round(extract(epoch FROM clock_timestamp() - a.xact_start))::bigint
+SELECT DISTINCT round(extract(epoch FROM clock_timestamp() - a.xact_start))::bigint, a.pid,
+       coalesce(nullif(a.application_name, ''), a.usename), a.state
 FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a USING (pid)
-WHERE l.granted AND a.pid <> pg_backend_pid()
+WHERE l.granted AND a.pid <> pg_backend_pid() AND a.xact_start IS NOT NULL
   AND ((l.locktype = 'advisory' AND (l.classid::bigint << 32 | l.objid::bigint) = ANY (%(keys)s::bigint[]))
     OR (l.locktype = 'relation' AND (%(readers)s OR l.mode <> 'AccessShareLock')
       AND (l.relation = to_regclass(%(table)s)
         OR l.relation IN (SELECT inhrelid FROM pg_catalog.pg_inherits WHERE inhparent = to_regclass(%(table)s)))))
-ORDER BY 1
+ORDER BY 1 DESC, 2
 """
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from airflow_idempotent.sql.audit_schema import AUDITS
 from airflow_idempotent.sql.check_schema import CHECKS
+from airflow_idempotent.sql.head_schema import HEADS
 from airflow_idempotent.sql.statement import Statement
 from airflow_idempotent.sql.version_schema import VERSIONS
-from airflow_idempotent.sql.watermark_schema import WATERMARKS
+from airflow_idempotent.sql.watermark_schema import DERIVED, WATERMARKS
 
 SCHEMA_VERSION = 3
 
@@ -171,8 +172,8 @@ CREATE TABLE airflow_idempotent.quarantine (
     PRIMARY KEY (table_name, table_version, partition_key, batch_id, file, record)
 );
 """,
-    # Version 3: versions of a table beside the live one; checks that measure more than counts; audits; late rows.
-    "".join((CHECKS, VERSIONS, AUDITS, WATERMARKS)),
+    # Version 3: versions of a table beside the live one; checks that measure more; audits; late rows; what is newest.
+    "".join((CHECKS, VERSIONS, AUDITS, WATERMARKS, HEADS, DERIVED)),
 )
 
 # From the tables of the catalogue: to_regclass() may remember what was so before a lock was waited for.

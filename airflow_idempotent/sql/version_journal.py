@@ -34,7 +34,7 @@ RETURNING since
 """
 
 _LIVE = """
-SELECT table_version FROM airflow_idempotent.table_versions WHERE table_name = %(table)s AND state = 'SWAPPED'
+SELECT table_version, relation FROM airflow_idempotent.table_versions WHERE table_name = %(table)s AND state = 'SWAPPED'
 """
 
 _RECORD_SPEC = """
@@ -71,8 +71,8 @@ def of_run(table: str, run: str, state: str) -> Statement:
     return Statement(_OF_RUN, {"table": table, "run": run, "state": state})
 
 
-def live_number(table: str) -> Statement:
-    """The number of the live version; no row when the journal has none."""
+def live(table: str) -> Statement:
+    """The number of the live version, and which table that is; no row when the journal has none."""
     return Statement(_LIVE, {"table": table})
 
 

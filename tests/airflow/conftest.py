@@ -20,6 +20,7 @@ import pytest
 
 from airflow_idempotent.spec.loader import load_mapping
 from airflow_idempotent.spec.table import TableSpec
+from tests.airflow.counting import Backend
 from tests.airflow.orders import DELIVERED, deliver
 from tests.postgres_fixtures import DRIVERS
 
@@ -112,3 +113,13 @@ def words(inbox: Path, tmp_path: Path) -> dict[str, Any]:
 def spec(words: dict[str, Any]) -> TableSpec:
     """Give the spec of the table of orders."""
     return load_mapping(words, name="orders.yaml")
+
+
+@pytest.fixture
+def stats(monkeypatch: pytest.MonkeyPatch) -> Backend:
+    """Give what stands for StatsD, and keeps what it is sent."""
+    from airflow_idempotent.operators import metrics
+
+    found = Backend()
+    monkeypatch.setattr(metrics, "_stats", found)
+    return found

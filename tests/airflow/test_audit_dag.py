@@ -14,35 +14,13 @@ from airflow_idempotent.dag_factory.factory import build_dag
 from airflow_idempotent.operators import metrics
 from airflow_idempotent.spec.loader import load_mapping
 from airflow_idempotent.spec.table import TableSpec
+from tests.airflow.counting import Backend
 from tests.airflow.orders import deliver
 from tests.airflow.running import DAY, asset_events, run, serialized
 
 TASKS = ["audit", "drift_event", "alarm"]
 DRIFT = "idempotent://warehouse/public/orders/drift"
 QUIET = {"audit": "success", "drift_event": "skipped", "alarm": "skipped"}
-
-
-class Backend:
-    """Keeps what is sent: (kind, name, value, tags)."""
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[str, str, float, dict[str, str]]] = []
-
-    def incr(self, name: str, value: float, *, tags: dict[str, str]) -> None:
-        self.sent.append(("incr", name, value, tags))
-
-    def gauge(self, name: str, value: float, *, tags: dict[str, str]) -> None:
-        self.sent.append(("gauge", name, value, tags))
-
-    def counted(self) -> dict[str, float]:
-        return {name.removeprefix("airflow_idempotent."): value for kind, name, value, _ in self.sent if kind == "incr"}
-
-
-@pytest.fixture
-def stats(monkeypatch: pytest.MonkeyPatch) -> Backend:
-    found = Backend()
-    monkeypatch.setattr(metrics, "_stats", found)
-    return found
 
 
 @pytest.fixture

@@ -264,6 +264,24 @@ def test_deduplication_is_told_by_the_rows_that_went(warehouse: Any, table: str)
     assert output.outputFacets["outputStatistics"].rowCount == 0
 
 
+def test_a_load_of_a_shadow_is_told_as_of_the_shadow(inbox: Path, warehouse: Any, table: str) -> None:
+    land(inbox).execute(context())
+    merge(inbox).execute(context())
+    load = merge(inbox, target="shadow", table_version=2)
+    check = ValidatePartitionOperator(
+        task_id="validate", conn_id="warehouse", table="orders", root=str(inbox.parent / "lake"),
+        partition_by={"column": "order_date"}, target="shadow", table_version=2,
+    )  # fmt: skip
+
+    starting = load.get_openlineage_facets_on_start(), check.get_openlineage_facets_on_start()
+    before = (starting[0].outputs[0].name, starting[1].inputs[0].name)
+    written, read = told(load).outputs[0], told(check).inputs[0]
+
+    assert before == (f"{table}__v2", f"{table}__v2")
+    assert (written.name, read.name) == (f"{table}__v2", f"{table}__v2")
+    assert [item.name for item in written.facets["schema"].fields] == [item["name"] for item in COLUMNS]
+
+
 def test_a_swap_is_told_as_the_shadow_that_became_the_table(warehouse: Any, table: str) -> None:
     warehouse.execute("create table orders as select 1 as order_id; create table orders__v2 as select 2 as order_id")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,10 +12,12 @@ from typing import Any
 import pytest
 
 from airflow_idempotent.core.partition import Grain
-from airflow_idempotent.core.window import Window
+from airflow_idempotent.core.window import Position, Window
 from airflow_idempotent.errors import CursorError, SourceChangedError, SourceQueryError
+from airflow_idempotent.landing import settled
 from airflow_idempotent.landing.inputs import QueryInput, Reading
 from airflow_idempotent.landing.land import Landed, land
+from airflow_idempotent.landing.settled import MARGIN
 from airflow_idempotent.landing.store import BatchStore
 from tests.loading import Warehouse
 from tests.postgres_fixtures import Connect
@@ -41,11 +45,11 @@ class Shop:
             connection.commit()
 
     def land(
-        self, sql: str = "select * from orders", *, low: datetime = LOW, connect: Any = None, **options: Any
+        self, sql: str = "select * from orders", *, low: Position = LOW, connect: Any = None, **options: Any
     ) -> Landed:
         policies = {"on_source_change": options.pop("on_source_change", "new_batch")}
         high = options.pop("high", DAY.end)
-        reading = Reading("at", low, high, now=datetime.now(UTC), **options)
+        reading = Reading("at" if isinstance(low, datetime) else "id", low, high, now=datetime.now(UTC), **options)
         source = QueryInput(sql, {"end": DAY.end}, connect or self.connect, reading=reading)
         return land(
             source, store=self.store, table="public.orders", partition=DAY, unique_key=["id"], cutoff_ts="c", **policies
@@ -208,3 +212,72 @@ def test_the_same_rows_are_the_same_batch_and_others_are_named_by_their_keys(sho
     assert other.changed[1:] == ("1 rows new, id: 5", "1 rows gone, id: 2", "1 rows changed, id: 3")
     assert refused.value.changed == other.changed
     assert "2 rows in" in other.changed[0]
+
+
+# --- numbers ---------------------------------------------------------------------------------------
+
+
+def test_by_a_number_all_from_the_watermark_on_is_landed_up_to_the_greatest_there_is(shop: Shop) -> None:
+    shop.sql("insert into orders select n, now() from generate_series(1, 5) n; create view shown as table orders")
+
+    ids, window = shop.landed("select * from shown", low=3, high=None)
+
+    assert ids == [3, 4, 5]
+    assert (window.low, window.high, window.watermark, window.note) == ("3", "6", "5", "")
+    assert window.is_numbered
+
+
+def test_a_later_try_of_a_batch_reads_no_further(shop: Shop) -> None:
+    shop.sql("insert into orders select n, now() from generate_series(1, 5) n")
+
+    assert shop.landed(low=0, high=4, has_lag=True)[0] == [1, 2, 3]
+
+
+def test_no_rows_say_nothing_of_the_watermark(shop: Shop) -> None:
+    _, window = shop.landed(low=7, high=None, has_lag=True)
+
+    assert (window.low, window.high, window.watermark) == ("7", "7", "")
+
+
+@pytest.mark.parametrize(("policy", "ids"), [("include", [0, 1]), ("exclude", [1])])
+def test_rows_without_a_number_are_landed_or_left_out_and_counted(shop: Shop, policy: str, ids: list[int]) -> None:
+    shop.sql("insert into orders values (1, now()), (0, now())")
+
+    found, window = shop.landed(
+        "select id as key, nullif(id, 0) as id, at from orders", low=0, high=None, on_null=policy, has_lag=True
+    )
+
+    assert (found, window.null_rows) == (ids, 1)
+
+
+def test_a_number_that_is_taken_and_not_committed_keeps_the_watermark(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settled, "PATIENCE", MARGIN)
+    with shop.writing("insert into orders values (1, now())"):
+        shop.sql("insert into orders values (2, now())")
+        ids, window = shop.landed(low=0, high=None)
+        shop.sql("insert into orders values (3, now())")
+        _, trusted = shop.landed(low=0, high=None, has_lag=True)
+    after, proved = shop.landed(low=0, high=None)
+
+    assert (ids, window.watermark) == ([2], "")
+    assert "is still open; the watermark stays where it is, or set late_data.watermark_lag" in window.note
+    assert trusted.watermark == "3"
+    assert (after, proved.watermark) == ([1, 2, 3], "3")
+
+
+def test_a_writer_that_ends_soon_is_waited_for(shop: Shop) -> None:
+    with ThreadPoolExecutor() as pool:
+        with shop.writing("insert into orders values (1, now())"):
+            shop.sql("insert into orders values (2, now())")
+            landing = pool.submit(shop.landed, low=0, high=None)
+            time.sleep(1.5)
+        ids, window = landing.result()
+
+    assert (ids, window.watermark) == ([1, 2], "2")
+
+
+def test_what_is_no_number_is_refused_as_one(shop: Shop) -> None:
+    with pytest.raises(SourceQueryError, match="operator does not exist"):
+        shop.land("select 'a'::text as id, at from orders", low=0, high=None)

@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 
+from airflow_idempotent.core.audit import Cause, Report, SourceVerdict
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.step import Receipt
 from airflow_idempotent.core.version import Cutover, RollbackOrder, SwapOrder, Swapped
+from airflow_idempotent.engine.audit import Asked, audit
+from airflow_idempotent.engine.reconcile import Reconciliation, reconcile
 from airflow_idempotent.engine.stage_merge import stage_merge
-from airflow_idempotent.engine.states import known_partitions, partition_states
+from airflow_idempotent.engine.states import known_partitions, open_drift, partition_states
 from airflow_idempotent.engine.swap import rollback, swap
 from airflow_idempotent.engine.validate import validate
-from airflow_idempotent.errors import CutoverError, ShadowError
+from airflow_idempotent.errors import CutoverError, GateClosedError, ShadowError
 from airflow_idempotent.plan.build import Load
 from airflow_idempotent.spec.load import LoadSpec
 from tests.faults import Watched
@@ -212,3 +215,87 @@ def test_other_gates_are_closed_too(warehouse: Warehouse, gates: Cutover, reason
 def test_a_change_stream_has_no_second_version(warehouse: Warehouse) -> None:
     with pytest.raises(ValueError, match="problems"):
         LoadSpec(table="t", unique_key="id", version="d", table_version=2, strategy={"kind": "cdc", "op_column": "v"})
+
+
+# --- what looks at versions ------------------------------------------------------------------------
+
+
+def audited(warehouse: Warehouse, spec: LoadSpec, run: str = "r") -> Report:
+    return audit(spec, Asked(run), connect=warehouse.connect, compare_source=lambda due, partition: SourceVerdict())
+
+
+def test_an_audit_looks_at_the_live_version_while_a_shadow_is_built_and_after_it_was_swapped_in(
+    warehouse: Warehouse,
+) -> None:
+    for day in (DAY, NEXT_DAY):
+        load(warehouse, day, "new", target="shadow")
+    warehouse.sql("DELETE FROM orders__v2 WHERE id = 2")
+    beside = audited(warehouse, NEXT)
+    swapped(warehouse)
+    after = audited(warehouse, NEXT)
+    again = audited(warehouse, NEXT, "another")
+
+    causes = [(item.partition, str(item.cause)) for item in beside.findings if item.cause is not Cause.SPEC_CHANGED]
+    assert (len(beside.looks), causes) == (2, [])
+    assert [(item.partition, str(item.cause)) for item in after.findings] == [(NEXT_DAY, "target_changed")]
+    assert [item.is_new for item in again.findings] == [False]
+    found = warehouse.sql("SELECT table_version FROM airflow_idempotent.drift WHERE cause = 'target_changed'")
+    assert found == [(2,)]
+    assert {row["partition_key"]: row["drift"] for row in partition_states(warehouse.connect, "public.orders")} == {
+        DAY: [],
+        NEXT_DAY: ["target_changed"],
+    }
+    assert [item.partition for item in open_drift(warehouse.connect, "public.orders")] == [NEXT_DAY]
+
+
+def test_what_is_accepted_is_accepted_of_the_live_version(warehouse: Warehouse) -> None:
+    manifests = [batch(warehouse, day, "new", NEXT) for day in (DAY, NEXT_DAY)]
+    for manifest in manifests:
+        wanted = Load(NEXT, NEXT.partition(manifest.partition), manifest, target="shadow")
+        stage_merge(wanted, connect=warehouse.connect, batches=warehouse.batches)
+    swapped(warehouse)
+    warehouse.sql("UPDATE orders SET v = 'edited' WHERE id = 2; ALTER TABLE orders ADD COLUMN more int")
+
+    def repaired(**words: Any) -> list[tuple[str, str, bool]]:
+        wanted = Reconciliation(NEXT, tuple(manifests), accept=True, by="ann", reason="4711")
+        found = reconcile(wanted, connect=warehouse.connect, opener=warehouse.batches, **words)
+        return [(item.partition, str(item.kind), item.made) for item in found]
+
+    shown, made, left = repaired(), repaired(apply=True), repaired()
+
+    assert shown == [("*", "accept_columns", False), (NEXT_DAY, "accept_rows", False)]
+    assert made == [(*repair[:2], True) for repair in shown]
+    assert left == []
+    assert audited(warehouse, NEXT).findings == ()
+    assert warehouse.sql("SELECT DISTINCT table_version FROM airflow_idempotent.audits WHERE baseline <> ''") == [(2,)]
+
+
+def test_a_batch_of_the_live_version_that_is_known_is_nothing_to_repair(warehouse: Warehouse) -> None:
+    manifest = batch(warehouse, DAY, "new", NEXT)
+    stage_merge(
+        Load(NEXT, NEXT.partition(DAY), manifest, target="shadow"), connect=warehouse.connect, batches=warehouse.batches
+    )
+    swapped(warehouse)
+
+    wanted = Reconciliation(NEXT, (manifest,), partitions=(DAY,))
+
+    assert reconcile(wanted, connect=warehouse.connect, opener=warehouse.batches) == ()
+
+
+def test_checks_of_a_shadow_compare_with_its_own_history(warehouse: Warehouse) -> None:
+    checks = [{"row_count": {"against": "previous", "tolerance": 0.1}}]
+    spec = LoadSpec(**(NEXT.model_dump(exclude_unset=True) | {"checks": checks, "strategy": "insert_overwrite"}))
+    found = []
+    for revision, values in enumerate((["a"], ["a", "b", "c"]), start=1):
+        lines = "".join(f"{number},{value},{DAY}\n" for number, value in enumerate(values))
+        manifest = warehouse.batches.land(spec, f"id,v,d\n{lines}", revision=10 + revision)
+        wanted = Load(spec, spec.partition(DAY), manifest, target="shadow", force=True)
+        try:
+            receipt = stage_merge(wanted, connect=warehouse.connect, batches=warehouse.batches)
+            found.append(str(receipt.checks[0].verdict))
+        except GateClosedError as closed:
+            found.append(closed.failures[0])
+
+    assert found[0] == "not_evaluated"
+    assert "3 rows" in found[1]
+    assert "1" in found[1]

@@ -584,3 +584,61 @@ def test_readers_see_the_old_table_or_the_new_one_and_never_an_error(warehouse: 
     assert errors == []
     assert all(len(found) == 1 for found in seen)
     assert journal(warehouse)[7] == (str(VersionState.SWAPPED), "public.orders")
+
+
+def test_who_writes_rows_of_a_child_does_not_keep_a_swap_away(warehouse: Warehouse) -> None:
+    """A writer has the child locked and waits for its parent; the swap must not have the parent and want the child."""
+    warehouse.sql("CREATE TABLE child (id int REFERENCES orders)")
+    ended, errors = threading.Event(), []
+
+    def write() -> None:
+        with closing(warehouse.connect()) as connection:
+            cursor = connection.cursor()
+            while not ended.is_set():
+                try:
+                    cursor.execute("INSERT INTO child SELECT 1 FROM generate_series(1, 200), pg_sleep(0.01)")
+                    connection.commit()
+                except Exception as error:  # noqa: BLE001, whatever a writer meets
+                    errors.append(error)
+                    connection.rollback()
+
+    writers = [threading.Thread(target=write) for _ in range(4)]
+    for writer in writers:
+        writer.start()
+    try:
+        for _ in range(3):
+            shadow(warehouse)
+            swapped(warehouse, on_dependents="carry", lock=2)
+    finally:
+        ended.set()
+        for writer in writers:
+            writer.join()
+
+    assert errors == []
+    [(child,)] = warehouse.sql("SELECT confrelid::regclass::text FROM pg_constraint WHERE conname = 'child_id_fkey'")
+    assert child == "orders"
+
+
+def test_who_is_named_is_in_the_way_now_not_when_the_swap_began(warehouse: Warehouse) -> None:
+    shadow(warehouse)
+    pids: list[int] = []
+    with closing(warehouse.connect()) as first, closing(warehouse.connect()) as second:
+        for connection in (first, second):
+            cursor = connection.cursor()
+            cursor.execute("SELECT pg_backend_pid()")
+            pids += [row[0] for row in cursor.fetchall()]
+        first.cursor().execute("SELECT * FROM orders")
+
+        def relayed() -> None:
+            time.sleep(0.15)
+            second.cursor().execute("SELECT * FROM orders")
+            first.rollback()
+
+        handing_over = threading.Thread(target=relayed)
+        handing_over.start()
+        with pytest.raises(LockTimeoutError) as refused:
+            swapped(warehouse, lock=1.5)
+        handing_over.join()
+
+    [line] = refused.value.holders
+    assert line.startswith(f"pid {pids[1]} ")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_idempotent.engine.states import watermark_of
+from airflow_idempotent.engine.states import fleet, gaps, watermark_of, watermarks
 from airflow_idempotent.engine.watermarks import change_watermark
 from airflow_idempotent.errors import WatermarkError
 from tests.cli_fixtures import Command
@@ -187,6 +187,53 @@ def test_the_command_shows_sets_and_recomputes(runs: Runs, watermark: Any) -> No
     assert "-> 2025-05-01 12:00:00+00:00" in watermark("recompute", "orders", "--reason", "wrong").out
 
 
+def numbered(connect: Connect) -> Any:
+    return watermark_of(connect, TABLE, "at")
+
+
+def test_a_number_moves_by_the_same_rules(runs: Runs, connect_once: Connect) -> None:
+    seen = []
+    for publish in (
+        lambda: runs.publish(1, 0, 99),
+        lambda: runs.publish(7, 0, 500, "backfill"),
+        lambda: runs.publish(2, 99, 1000),  # more digits
+        lambda: runs.publish(3, 2000, 3000),  # nobody has read what lies between
+        lambda: runs.publish(4, 1000, None),
+        lambda: runs.publish(5, 1000, 2000),
+    ):
+        publish()
+        seen.append(numbered(connect_once))
+
+    assert seen == [99, 99, 1000, 1000, 1000, 3000]
+    assert runs.query("SELECT watermark, cursor_number FROM airflow_idempotent.watermarks") == [("3000", 3000)]
+
+
+def test_a_number_that_is_set_holds_and_forgives_what_was_missing(runs: Runs, connect_once: Connect) -> None:
+    runs.publish(1, 0, 10)
+    runs.fail(2, 10)
+
+    refused = pytest.raises(WatermarkError, match="its cursor 'at' is a number")
+    with refused:
+        change_watermark(TABLE, at(1), connect=connect_once, by="ann", reason="restored")
+    changed = change_watermark(TABLE, 4, connect=connect_once, by="ann", reason="restored")
+    runs.publish(3, 4, 30)
+    moved = numbered(connect_once)
+    back = change_watermark(TABLE, None, connect=connect_once, by="ann", reason="was wrong")
+
+    assert (changed.old, changed.new, moved, back.new) == (10, 4, 30, 10)
+
+
+@pytest.mark.cli
+def test_a_number_is_shown_and_set(runs: Runs, watermark: Any) -> None:
+    runs.publish(1, 0, 10)
+
+    changed = watermark("set", "orders", "3", "--reason", "restored", "--by", "ann")
+
+    assert "public.orders: watermark at 10 -> 3; no row was changed." in changed.out
+    assert "public.orders: watermark at 3," in watermark("show").out
+    assert watermark("show", "--json").document["changes"][0]["new_number"] == 3
+
+
 @pytest.mark.cli
 @pytest.mark.parametrize(
     ("words", "said"),
@@ -216,3 +263,75 @@ def test_the_status_names_what_keeps_a_watermark(runs: Runs, command: Command, d
         "public.orders: watermark 2025-05-01 12:00:00+00, loaded until 2025-05-02 00:00:00+00:00; "
         "kept by what is missing from 2025-05-02 00:00 on (not published)"
     ) in shown.out
+
+
+# --- many tables -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def many(connect_once: Connect, runs: Runs) -> dict[str, Runs]:
+    """Give four tables: one of which all is there, one with a failed day, one that misses a day, one loaded by hand."""
+    connection = connect_once()
+    found = {name: Runs(connection, f"public.{name}") for name in ("fine", "fails", "misses", "manual")}
+    for number in (1, 2, 3):
+        found["fine"].publish(number, None, None)
+        found["manual"].publish(number, None, None, "manual")
+    found["fails"].publish(1, None, None)
+    found["fails"].fail(2, at(0))
+    found["fails"].publish(3, None, None)
+    found["misses"].publish(1, None, None)
+    found["misses"].publish(4, None, None)
+    return found
+
+
+def test_a_fleet_says_of_each_table_how_far_it_is_as_its_watermark_does(
+    many: dict[str, Runs], connect_once: Connect
+) -> None:
+    rows = {row["table_name"].removeprefix("public."): row for row in fleet(connect_once)}
+
+    assert {name: (row["loaded_until"], row["gap_start"]) for name, row in rows.items()} == {
+        "fine": (at(3), None),
+        "fails": (at(1), at(1)),
+        "misses": (at(1), at(1)),
+        "manual": (None, None),
+    }
+    counts = ("partitions", "published", "failed", "drifted")
+    assert [rows["fails"][name] for name in counts] == [3, 2, 1, 0]
+    until = {row["table_name"]: row["loaded_until"] for row in watermarks(connect_once)}
+    assert until == {f"public.{name}": row["loaded_until"] for name, row in rows.items() if name != "manual"}
+    assert [row["gap_start"] for row in gaps(connect_once, "public.misses")] == [at(1)]
+
+
+def test_a_table_that_begins_with_a_day_nobody_knows_of_has_a_gap(runs: Runs, connect_once: Connect) -> None:
+    runs.publish(2, None, None)
+    runs.publish(3, None, None)
+
+    [row] = fleet(connect_once)
+
+    assert (row["gap_start"], row["loaded_until"]) == (at(0), at(0))
+
+
+@pytest.mark.cli
+def test_status_shows_a_line_for_each_of_many_tables(many: dict[str, Runs], command: Command, database: str) -> None:
+    shown = command("status", "--dsn", database)
+    every = command("status", "--all", "--dsn", database)
+    document = command("status", "--json", "--dsn", database).document
+
+    assert [line.split() for line in shown.out.splitlines()[3:7]] == [
+        ["public.fails", "3", "2", "1", "2025-05-02", "00:00", "2025-05-02", "00:00"],
+        ["public.fine", "3", "3", "0", "2025-05-04", "00:00"],
+        ["public.manual", "3", "3", "0"],
+        ["public.misses", "2", "2", "0", "2025-05-02", "00:00", "2025-05-02", "00:00"],
+    ]
+    assert "status TABLE" in shown.out
+    assert every.out.count("2025-05-01  published") == 4
+    assert [row["partitions"] for row in document["tables"]] == [3, 3, 3, 2]
+
+
+def test_the_newest_of_each_partition_is_what_the_events_say(many: dict[str, Runs], connect_once: Connect) -> None:
+    newest = """
+        SELECT DISTINCT ON (table_name, partition_key) table_name, partition_key, state, event_id
+        FROM airflow_idempotent.events ORDER BY table_name, partition_key, event_id DESC"""
+    heads = "SELECT table_name, partition_key, state, event_id FROM airflow_idempotent.partition_heads ORDER BY 1, 2"
+
+    assert many["fine"].query(heads) == many["fine"].query(newest) != []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from airflow_idempotent.core.columns import Column
 from airflow_idempotent.core.manifest import Format, Part
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.window import Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class InspectBatch:
     The target is left alone. Idempotent because it only reads staging. With ``partition``, rows whose
     ``event_time`` lies outside it are refused too, and with ``no_missing`` those that have none. ``late_since``
     are the first partition of the lookback and that of the batch: rows before them are counted, of an
-    incremental query only those ``new_since`` its watermark (cursor, instant).
+    incremental query only those ``new_since`` its watermark (cursor, place on it).
     """
 
     target: Relation
@@ -82,7 +82,7 @@ class InspectBatch:
     partition: Partition | None = None
     no_missing: bool = False
     late_since: tuple[Partition, Partition] | None = None
-    new_since: tuple[str, datetime] | None = None
+    new_since: tuple[str, Position] | None = None
 
 
 @dataclass(frozen=True, slots=True)

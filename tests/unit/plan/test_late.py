@@ -52,6 +52,19 @@ def test_a_scheduled_run_reads_from_the_watermark_on(late: dict[str, Any], water
     assert lows(table(late_data=late), of_day(watermark)) == [low]
 
 
+@pytest.mark.parametrize(
+    ("lag", "watermark", "low"),
+    [(None, None, "5"), (None, 40, "40"), (30, 40, "10"), (100, 40, "5"), (10, 0, "5")],
+    ids=["the initial value", "ties too", "a lag below", "never before the begin", "zero is a watermark"],
+)
+def test_by_a_number_it_reads_from_that_number_on(lag: int | None, watermark: Any, low: str) -> None:
+    source = QUERY | {"cursor": "order_id", "initial_value": 5}
+    spec = table(source=source, event_time="updated_at", late_data={"watermark_lag": lag})
+
+    assert lows(spec, of_day(watermark)) == [low]
+    assert lows(spec, of_day(watermark, run_type="backfill")) == [None]
+
+
 def test_only_scheduled_runs_read_from_a_watermark() -> None:
     mark = utc(2025, 5, 2)
 

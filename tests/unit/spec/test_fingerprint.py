@@ -71,6 +71,7 @@ TABLE = [
     ("lock_timeout", 1, SAME),
     ("statement_timeout", 1, SAME),
     ("publish.mode", "swap", SAME),
+    ("publish.by", "view", SAME),
     ("publish.cutover", "manual", SAME),
     ("publish.clean_intervals", 3, SAME),
     ("publish.window", "01:00-05:00", SAME),
@@ -104,6 +105,7 @@ TABLE = [
     ("source.query.sql", "SELECT * FROM o WHERE t > :start", DIFFERENT),
     ("source.query.conn_id", "other", DIFFERENT),
     ("source.query.cursor", "order_date", DIFFERENT),
+    ("source.query.initial_value", 5, DIFFERENT),
     ("source.query.on_cursor_null", "include", DIFFERENT),
     ("source.query.on_cursor_future", "exclude", DIFFERENT),
     ("source.python.kind", NO_OTHER, NO_OTHER),
@@ -153,6 +155,8 @@ def changed(base: Any, path: list[str], value: Any) -> Any:
 @pytest.mark.parametrize(("option", "value", "meaning"), [row for row in TABLE if row[2] != NO_OTHER])
 def test_the_fingerprint_changes_with_what_an_option_means_for_rows(option: str, value: Any, meaning: str) -> None:
     base = BASES[option.split(".")[1]] if option.startswith("source.") else FILES
+    if option == "source.query.initial_value":
+        base = base | {"source": base["source"] | {"cursor": "order_id", "initial_value": 0}, "late_data": {}}
     if option == "columns.0.name":
         base = base | {"unique_key": ["order_date"]}
     if option == "source.files.csv.columns":

@@ -21,6 +21,16 @@ def table(**words: Any) -> TableSpec:
     return load_mapping(options() | given, name="orders.yaml")
 
 
+COLUMNS = [
+    {"name": "order_id", "data_type": "int8"},
+    {"name": "updated_at", "data_type": "timestamptz"},
+]
+NUMBERED: dict[str, Any] = {
+    "source": QUERY | {"cursor": "order_id", "initial_value": 0},
+    "event_time": "updated_at",
+}
+
+
 @pytest.mark.parametrize(
     ("text", "span"),
     [
@@ -73,6 +83,24 @@ def test_an_incremental_query_needs_no_more_than_a_cursor() -> None:
             "late_data.watermark_lag: means nothing without source.cursor",
         ),
         ({"late_data": {"cutoff": "PT-1H"}}, "late_data.cutoff"),
+        ({"late_data": {"watermark_lag": 60}}, "late_data.watermark_lag: 60 has no unit, write it like '15m'"),
+        ({"source": {**QUERY, "initial_value": "0"}}, "source.query.initial_value"),
+        (NUMBERED | {"late_data": {"watermark_lag": "1h"}}, "watermark_lag: is a number where the cursor is one"),
+        (NUMBERED | {"late_data": {"watermark_lag": -1}}, "late_data.watermark_lag: cannot be negative"),
+        (NUMBERED | {"late_data": {"lookback": 1}}, "late_data.lookback: means nothing where the cursor is an integer"),
+        (NUMBERED | {"event_time": None}, "event_time: required by source.initial_value"),
+        (
+            NUMBERED | {"source": {**NUMBERED["source"], "on_cursor_future": "raise"}},
+            "on_cursor_future means nothing with 'initial_value'",
+        ),
+        (
+            NUMBERED | {"source": QUERY | {"cursor": "order_id"}, "columns": COLUMNS},
+            "source.initial_value: required where the cursor is an integer ('order_id' is bigint)",
+        ),
+        (
+            NUMBERED | {"source": QUERY | {"initial_value": 0}, "columns": COLUMNS},
+            "source.initial_value: column 'updated_at' is timestamp with time zone, an integer was expected",
+        ),
         ({"late_data": {"lag": "1h"}}, "late_data.lag"),
         (
             {"columns": [{"name": name, "data_type": "text"} for name in ("order_id", "updated_at")],
@@ -86,3 +114,7 @@ def test_what_does_not_fit_together_is_told(words: dict[str, Any], problem: str)
         table(**words)
 
     assert problem in str(refused.value)
+
+
+def test_a_number_takes_a_lag_of_its_own_kind() -> None:
+    assert table(**NUMBERED, late_data={"watermark_lag": 1000}).late_data.watermark_lag == 1000

@@ -94,7 +94,10 @@ BAD: list[tuple[str, str]] = [
     # binds
     ("select :strat as a", "unknown bind :strat, did you mean 'start'?"),
     ("select :xyzzy as a", "unknown bind :xyzzy, there are :start, :end, :cutoff_ts, :key, :run_id"),
-    ("select a from t where b > :watermark", "the bind :watermark comes in a later version"),
+    (
+        "select a from t where b > :watermark",
+        "the bind :watermark is not for a transform, which",
+    ),
     ("select a from t where b = any(:keys)", "the bind :keys comes in a later version"),
     ("select %(start)s as a", "%(start)s is no bind, write them like :start"),
     ("select $1 as a", "$1 is no bind, write them like :start"),
