@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Attempt
 from airflow_idempotent.core.version import (
     KEPT,
@@ -28,7 +29,9 @@ from airflow_idempotent.engine.refusals import is_driver_error, reason
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.standing import Standing, facts_of, standing
 from airflow_idempotent.errors import CutoverError, RollbackError, ShadowError, SwapSupersededError
-from airflow_idempotent.plan.carrying import Carrying
+from airflow_idempotent.sql import swap as sql
+from airflow_idempotent.sql.carrying import validate_constraint
+from airflow_idempotent.sql.statement import Statement
 
 log = logging.getLogger(__name__)
 Choice = Callable[[Standing, Session, Journal], Version | Swapped]
@@ -87,20 +90,26 @@ def _exchanged(
             now = standing(order.live, session, journal)
             coming = choose(now, session, journal)
             if isinstance(coming, Swapped):
-                return coming
-            left, come, carried = exchange_for(order, now.live)(
-                now.live,
-                coming,
-                leaves_as,
-                timeouts=order.timeouts,
-                session=session,
-                journal=journal,
-                held=held,
-                dependents=order.on_dependents == "carry",
-                as_built=isinstance(order, RollbackOrder) or order.allow_changes,
-            )
-        done = replace(_proof(come, left), held_ms=held.milliseconds)
-        return replace(done, notes=tuple(_finish(carried, session)))
+                left_over = _left_over(now.live, session, dependents=order.on_dependents == "carry")
+                done = coming
+            else:
+                left, come, carried = exchange_for(order, now.live)(
+                    now.live,
+                    coming,
+                    leaves_as,
+                    timeouts=order.timeouts,
+                    session=session,
+                    journal=journal,
+                    held=held,
+                    dependents=order.on_dependents == "carry",
+                    as_built=isinstance(order, RollbackOrder) or order.allow_changes,
+                )
+                left_over, done = carried.after, _proof(come, left)
+                if carried.kept:
+                    log.info("swap carried over: %s", "; ".join(carried.kept))
+        if not done.replayed:
+            done = replace(done, held_ms=held.milliseconds)
+        return replace(done, notes=tuple(_finish(left_over, session)))
 
     done = attempt_at(
         work, table=order.table, partition=SWAP, connect=connect, timeouts=order.timeouts, attempt=attempt
@@ -112,11 +121,15 @@ def _exchanged(
     return done
 
 
-def _finish(carried: Carrying, session: Session) -> Iterator[str]:
+def _left_over(live: Version, session: Session, *, dependents: bool) -> tuple[Statement, ...]:
+    """What a try that was killed after its commit has not got to: keys that hold for new rows only are checked."""
+    found = session.query(sql.unchecked_keys(live.oid, dependents=dependents))
+    return tuple(validate_constraint(Relation(schema, name), key) for schema, name, key in found)
+
+
+def _finish(statements: Iterable[Statement], session: Session) -> Iterator[str]:
     """Do what readers need not wait for; what the database refuses is said, since the swap is committed."""
-    if carried.kept:
-        log.info("swap carried over: %s", "; ".join(carried.kept))
-    for statement in carried.after:
+    for statement in statements:
         try:
             with session.transaction():
                 session.execute(statement)
