@@ -205,7 +205,7 @@ def _target(spec: TableSpec) -> str:
 
 def _versions(spec: TableSpec) -> str:
     """How readers come to read it; nothing where loads write what they read."""
-    shadow = spec.of_version(spec.table_version, shadow=True).relation
+    shadow = spec.of_version(spec.table_version, beside=True).relation
     built = f"Loads with target shadow build version {spec.table_version} as {shadow}"
     if spec.publish.mode != "swap":
         return f"{built}; it is swapped in by hand." if spec.table_version > 1 else ""

@@ -116,6 +116,20 @@ def views_of(oid: int) -> Statement:
     return Statement(_VIEWS, {"oid": oid})
 
 
+_UNCHECKED = """
+SELECT n.nspname, c.relname, k.conname FROM pg_catalog.pg_constraint k
+JOIN pg_catalog.pg_class c ON c.oid = k.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE k.contype = 'f' AND NOT k.convalidated AND k.conparentid = 0 AND k.confrelid = %(oid)s::bigint::oid
+  AND (%(dependents)s OR k.conrelid = k.confrelid)
+ORDER BY 1, 2, 3
+"""
+
+
+def unchecked_keys(oid: int, *, dependents: bool) -> Statement:
+    """Rows (schema, table, key) of foreign keys to a table that hold for new rows only; its own, or of others too."""
+    return Statement(_UNCHECKED, {"oid": oid, "dependents": dependents})
+
+
 def rename_all(renames: Sequence[Rename]) -> Statement:
     """All of them in one round trip: readers wait meanwhile."""
     return Statement(";\n".join(rename(item).sql for item in renames))

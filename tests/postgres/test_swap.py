@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from airflow_idempotent.core.locks import locks_of
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Attempt, Timeouts
 from airflow_idempotent.core.version import Keeping, RollbackOrder, SwapOrder, Swapped
@@ -26,6 +27,7 @@ from airflow_idempotent.errors import (
     TargetMissingError,
 )
 from tests.cli_fixtures import Command
+from tests.faults import Watched
 from tests.loading import Warehouse
 from tests.postgres_fixtures import Connect
 
@@ -471,6 +473,26 @@ def test_the_commands_let_views_follow_too(warehouse: Warehouse, database: str, 
     assert warehouse.sql("SELECT DISTINCT v FROM seen") == [("old",)]
 
 
+def test_a_try_that_was_killed_after_its_commit_is_finished_by_the_next_one(warehouse: Warehouse) -> None:
+    """The foreign key of a child is checked when nobody waits any more: by then the task may be gone."""
+    warehouse.sql("CREATE TABLE child (id int REFERENCES orders); INSERT INTO child VALUES (1)")
+    shadow(warehouse)
+    checked = "SELECT convalidated FROM pg_constraint WHERE conname = 'child_id_fkey'"
+
+    def watch(event: str) -> None:
+        if event.startswith("before ") and "VALIDATE CONSTRAINT" in event:
+            raise Crash
+
+    with suppress(Crash):
+        swapped(warehouse, run="r1", on_dependents="carry", connect=lambda: Watched(warehouse.connect(), watch))
+    assert (values(warehouse), warehouse.sql(checked)) == (["new"], [(False,)])
+
+    again = swapped(warehouse, run="r1", try_number=2, on_dependents="carry")
+
+    assert (again.replayed, again.notes) == (True, ())
+    assert warehouse.sql(checked) == [(True,)]
+
+
 def test_rows_of_a_child_that_the_new_table_lacks_are_said(warehouse: Warehouse) -> None:
     warehouse.sql("CREATE TABLE child (id int REFERENCES orders); INSERT INTO child VALUES (1)")
     shadow(warehouse, rows="(2, 'new', 2)")
@@ -500,6 +522,10 @@ def test_tables_renamed_by_hand_are_not_swapped_on_top(warehouse: Warehouse) -> 
 
     with pytest.raises(JournalError, match=r"version 2 is called public\.orders_kept now"):
         swapped(warehouse)
+
+    warehouse.sql("DROP TABLE orders, orders_new; ALTER TABLE orders_kept RENAME TO orders")
+    shadow(warehouse)
+    assert swapped(warehouse).version == 3
 
 
 def test_a_live_table_that_is_not_there_is_no_reason_to_rename_a_shadow(warehouse: Warehouse) -> None:
@@ -532,6 +558,20 @@ def test_a_reader_who_stays_does_not_make_others_queue_behind_the_swap(warehouse
 
     assert max(waited) < 1
     assert values(warehouse) == ["new"]
+
+
+def test_a_load_that_goes_on_is_waited_for_and_named(warehouse: Warehouse) -> None:
+    shadow(warehouse)
+    with warehouse.session() as load:
+        load.execute("SELECT pg_advisory_xact_lock_shared(%s), pg_backend_pid()", [locks_of("public.orders", "")[0]])
+        [(_, pid)] = load.fetchall()
+
+        with pytest.raises(LockTimeoutError, match=rf"pid {pid} ") as refused:
+            swapped(warehouse, lock=0.5)
+
+    assert refused.value.retryable
+    assert values(warehouse) == ["old"]
+    assert swapped(warehouse).version == 2
 
 
 def test_who_is_in_the_way_all_the_time_is_named(warehouse: Warehouse) -> None:
