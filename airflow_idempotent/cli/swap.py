@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from datetime import timedelta
 
 from airflow_idempotent.cli.connection import connector
@@ -26,12 +27,13 @@ def run(args: Namespace, out: Output) -> int:
         raise UsageError(command="swap", reason=str(error)) from None
     cleaned = clean_up(Relation.parse(done.table), keeping, connect=connect, timeouts=order.timeouts)
     out.document(done.as_pointer() | {"dropped": cleaned.dropped, "left": dict(cleaned.left)})
-    out.say(said(done), *cleaned_lines(cleaned))
+    out.say(said(done), *([done.way_back] if done.way_back else []), *cleaned_lines(cleaned))
     return DONE
 
 
 def _of_words(args: Namespace) -> tuple[SwapOrder, Keeping]:
     """Any table, as the options say."""
+    keeping = Keeping(span(args.keep_for, command="swap"), args.keep_versions)
     order = SwapOrder(
         table_of(args.table, command="swap"),
         shadow=args.shadow and table_of(args.shadow, command="swap"),
@@ -43,8 +45,9 @@ def _of_words(args: Namespace) -> tuple[SwapOrder, Keeping]:
         timezone=args.timezone,
         on_dependents=args.on_dependents,
         timeouts=Timeouts(lock=args.lock_timeout),
+        keeping=keeping,
     )
-    return order, Keeping(span(args.keep_for, command="swap"), args.keep_versions)
+    return order, keeping
 
 
 def _of_spec(args: Namespace) -> tuple[SwapOrder, Keeping]:
@@ -53,21 +56,13 @@ def _of_spec(args: Namespace) -> tuple[SwapOrder, Keeping]:
     Raises:
         UsageError: options say what the spec says.
     """
-    if args.shadow or args.version is not None:
-        reason = "a spec says which version is swapped in: table_version"
-        raise UsageError(command="swap", reason=reason, hint="Leave --shadow and --version out.")
+    if args.shadow or args.version is not None or args.by:
+        reason = "a spec says which version is swapped in and how: table_version, publish.by"
+        raise UsageError(command="swap", reason=reason, hint="Leave --shadow, --version and --by out.")
     spec = load_spec(args.table)
-    order = SwapOrder(
-        spec.live,
-        version=spec.table_version,
-        allow_empty=args.allow_empty,
-        allow_changes=True,
-        by=spec.publish.by,
-        gates=spec.publish.gates,
-        on_dependents="carry" if args.on_dependents == "carry" else spec.publish.on_dependents,
-        timeouts=Timeouts(lock=args.lock_timeout),
-    )
-    return order, spec.publish.keeping
+    order = spec.publish.order(spec.live, spec.table_version, Timeouts(lock=args.lock_timeout))
+    dependents = "carry" if args.on_dependents == "carry" else order.on_dependents
+    return replace(order, allow_empty=args.allow_empty, on_dependents=dependents), spec.publish.keeping
 
 
 def table_of(name: str, *, command: str) -> Relation:

@@ -59,6 +59,9 @@ def rollback_options(parser: ArgumentParser) -> None:
     """What ``rollback`` takes."""
     parser.add_argument("table", metavar="TABLE", help="The live table, schema.table.")
     parser.add_argument("--to", metavar="N", type=int, help="The version. Default: the one that was live before.")
+    parser.add_argument(
+        "--accept-loss", action="store_true", help="Also when loads made since the swap are not in that version."
+    )
     parser.add_argument("--partition", metavar="KEY", help="Only this partition; then TABLE is the spec file.")
     parser.add_argument("--to-batch", metavar="BATCH", help="The batch that --partition shall hold again.")
     parser.add_argument("--root", metavar="DIR", help="Where batches are landed. Default: landing.root of the spec.")

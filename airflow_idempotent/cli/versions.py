@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator
+from typing import Any
 
 from airflow_idempotent.cli.connection import connector
 from airflow_idempotent.cli.output import DONE, FINDINGS, Output, aligned
 from airflow_idempotent.cli.swap import table_of
 from airflow_idempotent.core.divergence import Compared, Likeness
-from airflow_idempotent.core.version import Version
-from airflow_idempotent.engine.retiring import versions_of
+from airflow_idempotent.core.version import KEPT, Version
+from airflow_idempotent.engine.retiring import lost_by_rollback, versions_of
 from airflow_idempotent.engine.states import comparisons
 
 
@@ -19,17 +20,23 @@ def run(args: Namespace, out: Output) -> int:
     table = str(table_of(args.table, command="versions")) if args.table else None
     if args.divergence:
         return _divergence(args, out, table)
-    found = versions_of(table, connect=connector(args.dsn, command="versions"))
-    tables = list(dict.fromkeys(version.table for version in found))
-    out.document({name: [item.as_dict() for item in found if item.table == name] for name in tables})
+    connect = connector(args.dsn, command="versions")
+    losses = lost_by_rollback(table, connect=connect)
+    found = [(item, losses.get((item.table, item.number), ())) for item in versions_of(table, connect=connect)]
+    tables = list(dict.fromkeys(version.table for version, _ in found))
+    out.document({name: [_plain(*item) for item in found if item[0].table == name] for name in tables})
     if not found:
         out.say(f"No table{f' {table}' if table else ''} was ever swapped.")
     for name in tables:
-        out.say(name, "", *_lines([item for item in found if item.table == name]), "")
+        out.say(name, "", *_lines([item for item in found if item[0].table == name]), "")
     return DONE
 
 
-def _lines(versions: list[Version]) -> list[str]:
+def _plain(version: Version, lost: tuple[str, ...]) -> dict[str, Any]:
+    return version.as_dict() | ({"lost_by_rollback": list(lost)} if version.state in KEPT else {})
+
+
+def _lines(versions: list[tuple[Version, tuple[str, ...]]]) -> list[str]:
     header = ("version", "state", "relation", "since", "by", "")
     rows = [
         (
@@ -38,11 +45,18 @@ def _lines(versions: list[Version]) -> list[str]:
             str(item.relation),
             item.at,
             item.run or "command line",
-            "pinned" if item.pinned else "",
+            ", ".join(_remarks(item, lost)),
         )
-        for item in versions
+        for item, lost in versions
     ]
     return aligned(header, rows)
+
+
+def _remarks(version: Version, lost: tuple[str, ...]) -> Iterator[str]:
+    if version.pinned:
+        yield "pinned"
+    if lost:
+        yield f"a rollback loses {lost[0]}{f' and {len(lost) - 1:,} more' if len(lost) > 1 else ''}"
 
 
 def _divergence(args: Namespace, out: Output, table: str | None) -> int:

@@ -130,6 +130,7 @@ class SwapOrder:
     nothing is swapped, or they refer to the new one. ``by`` None leaves it as it is how readers get to the table.
     ``partition`` is the key of the one partition whose child table is meant, in ``timezone``; once that is found, it is
     the live table, and ``within`` says of what table and which partition.
+    ``keeping`` and ``rollback_window`` say how long it can be undone; None that nobody has said it.
     """
 
     live: Relation
@@ -144,6 +145,8 @@ class SwapOrder:
     within: tuple[str, str] | None = None
     on_dependents: OnDependents = "refuse"
     timeouts: Timeouts = field(default_factory=Timeouts)
+    keeping: Keeping | None = None
+    rollback_window: timedelta | None = None
 
     @property
     def table(self) -> str:
@@ -152,12 +155,16 @@ class SwapOrder:
 
 @dataclass(frozen=True, slots=True)
 class RollbackOrder:
-    """A request: make a version live again that was so before; by its number, else the one before this one."""
+    """A request: make a version live again that was so before; by its number, else the one before this one.
+
+    Where that would lose loads made since, nothing is done unless ``accept_loss`` says so.
+    """
 
     live: Relation
     to: int | None = None
     on_dependents: OnDependents = "refuse"
     timeouts: Timeouts = field(default_factory=Timeouts)
+    accept_loss: bool = False
 
     @property
     def table(self) -> str:
@@ -169,6 +176,7 @@ class Swapped:
     """Proof of a swap: which version is live now, and where the one before it is kept.
 
     ``replayed`` means that it was so already, by the run named. ``held_ms`` is how long readers had to wait.
+    ``way_back`` says how it can be undone, ``lost`` which partitions went back in time with a rollback.
     """
 
     table: str
@@ -180,6 +188,8 @@ class Swapped:
     replayed: bool = False
     held_ms: float = 0.0
     notes: tuple[str, ...] = ()
+    way_back: str = ""
+    lost: tuple[str, ...] = ()
 
     def as_pointer(self) -> dict[str, Any]:
         """The small part that travels through XCom: plain JSON values."""
@@ -193,4 +203,6 @@ class Swapped:
             "replayed": self.replayed,
             "held_ms": round(self.held_ms, 1),
             "notes": list(self.notes),
+            "way_back": self.way_back,
+            "lost": list(self.lost),
         }

@@ -17,6 +17,7 @@ from airflow_idempotent.core.columns import BATCH_ID, TableShape
 from airflow_idempotent.core.divergence import Bounds, Comparison, Expected, Likeness, Unlike
 from airflow_idempotent.core.profile import Profile, Sampling, is_measured, is_number
 from airflow_idempotent.engine.baseline import hash_alike
+from airflow_idempotent.engine.journal import Journal
 from airflow_idempotent.engine.measuring import digest
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.plan.build import Load
@@ -39,7 +40,7 @@ def compare(load: Load, session: Session) -> Comparison:
     Equal digests end it; else rows are paired by the key, or compared as sets where there is none.
     """
     spec = load.spec
-    ours, theirs = session.shape(spec.relation), session.shape(spec.live)
+    ours, theirs = session.shape(spec.relation), session.shape(Journal(session).live(spec.table)[1])
     by = spec.partition_column
     if ours is None or theirs is None:
         return Comparison(Likeness.NOT_COMPARED, reason="there is no live table")

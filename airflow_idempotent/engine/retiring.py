@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.staged import Numbered
@@ -16,6 +18,7 @@ from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.refusals import LOCK_NOT_AVAILABLE, reason, sqlstate
 from airflow_idempotent.engine.session import Rollback, Session
 from airflow_idempotent.engine.standing import facts_of, standing
+from airflow_idempotent.engine.way_back import lost_by_going_back
 from airflow_idempotent.errors import RollbackError
 from airflow_idempotent.sql import swap as sql
 from airflow_idempotent.sql.create import SHORT_WAIT
@@ -24,6 +27,7 @@ from airflow_idempotent.sql.tombstones import TOMBSTONES
 from airflow_idempotent.strategies.cdc import tombstones_prefix
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 STILL_REFERENCED = "2BP01"
 
 
@@ -161,13 +165,30 @@ def pin(
 
 def versions_of(table: str | None, *, connect: Connect) -> tuple[Version, ...]:
     """What the journal says of each version. A database without a ledger is left without."""
+    return _asked(lambda session: Journal(session).versions(table), table, connect)
 
-    def work(session: Session, ledger: Ledger) -> tuple[Version, ...]:
+
+def lost_by_rollback(table: str | None, *, connect: Connect) -> dict[tuple[str, int], tuple[str, ...]]:
+    """For each version that is kept, by table and number, the partitions that a rollback to it would lose."""
+
+    def work(session: Session) -> tuple[tuple[tuple[str, int], tuple[str, ...]], ...]:
+        found = Journal(session).versions(table)
+        live = {item.table: item for item in found if item.state is VersionState.SWAPPED}
+        kept = [item for item in found if item.state in KEPT and item.table in live]
+        return tuple(((item.table, item.number), lost_by_going_back(live[item.table], item, session)) for item in kept)
+
+    return dict(_asked(work, table, connect))
+
+
+def _asked(question: Callable[[Session], tuple[T, ...]], table: str | None, connect: Connect) -> tuple[T, ...]:
+    """Ask the journal, where there is one."""
+
+    def work(session: Session, ledger: Ledger) -> tuple[T, ...]:
         with session.transaction():
             version = ledger.version()
         if version and version < SCHEMA_VERSION:
             ledger.install()
         with session.transaction():
-            return Journal(session).versions(table) if version else ()
+            return question(session) if version else ()
 
     return look_at(work, table=table or "all tables", partition="versions", connect=connect, timeouts=Timeouts())

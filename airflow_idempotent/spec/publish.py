@@ -8,7 +8,10 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from airflow_idempotent.core.version import Cutover, Keeping
+from airflow_idempotent.core.opening import DailyWindow
+from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.step import Timeouts
+from airflow_idempotent.core.version import Cutover, Keeping, SwapOrder
 from airflow_idempotent.spec.durations import Duration
 from airflow_idempotent.spec.expect import Expect
 from airflow_idempotent.spec.model import Model
@@ -26,10 +29,20 @@ class Publish(Model):
         "is a view of the live version, which is called table__v2 and so on.",
     )
     cutover: Literal["auto", "manual"] = Field(
-        "auto", description="Swap as soon as it is ready, or only in a run with the param cutover."
+        "auto",
+        description="Swap as soon as it is ready; manual: only when somebody says yes to the task approve (Airflow 3.1 "
+        "and later), or in a run with the param cutover.",
     )
     clean_intervals: int = Field(
-        0, ge=0, description="How many of its newest partitions must be there and validated before it is swapped in."
+        0,
+        ge=0,
+        description="How many of its newest partitions scheduled runs must have loaded into both and found alike "
+        "before it is swapped in (without compare: must be there and validated).",
+    )
+    window: str | None = Field(
+        None,
+        description="Time of day in which it is swapped in, in the table's time zone: 01:00-05:00. Outside of it the "
+        "task waits when the window opens before the next run is due, else it leaves it to that.",
     )
     max_row_change: float | None = Field(
         None, ge=0, description="Share by which its number of rows may differ from the live table's; default: any."
@@ -65,6 +78,13 @@ class Publish(Model):
             raise ValueError("cannot be negative")
         return value
 
+    @field_validator("window")
+    @classmethod
+    def _a_time_of_day(cls, value: str | None) -> str | None:
+        if value is not None:
+            DailyWindow.parse(value)
+        return value
+
     @property
     def keeping(self) -> Keeping:
         """What becomes of versions that are no longer live."""
@@ -74,6 +94,20 @@ class Publish(Model):
     def gates(self) -> Cutover:
         """What must hold before a version is swapped in."""
         return Cutover(self.clean_intervals, self.max_row_change, compared=self.compare)
+
+    def order(self, live: Relation, version: int, timeouts: Timeouts) -> SwapOrder:
+        """The swap of a version that loads have built, once its gates are open."""
+        return SwapOrder(
+            live,
+            version=version,
+            allow_changes=True,
+            gates=self.gates,
+            by=self.by,
+            on_dependents=self.on_dependents,
+            timeouts=timeouts,
+            keeping=self.keeping,
+            rollback_window=self.rollback_window,
+        )
 
 
 def named_publish(value: Any) -> Any:

@@ -136,7 +136,9 @@ def test_a_spec_is_swapped_in_by_its_own_rules(
     waits = command("swap", spec, *dsn)
     assert (waits.code, "partition 2025-05-02 is missing" in waits.err) == (1, True)
 
-    assert command("run", spec, *days, "--target", "shadow", *dsn).code == 0
+    span = ("--from-date", "2025-05-01", "--to-date", "2025-05-03", "--reprocess-behavior", "missing")
+    missing = command("run", spec, *span, "--target", "shadow", "--json", *dsn)
+    assert (missing.code, [found["partition"] for found in missing.document["partitions"]]) == (0, ["2025-05-02"])
     refused = command("swap", spec, *dsn)
     assert (refused.code, "view public.seen reads it" in refused.err) == (1, True)
 

@@ -74,6 +74,7 @@ TABLE = [
     ("publish.by", "view", SAME),
     ("publish.cutover", "manual", SAME),
     ("publish.clean_intervals", 3, SAME),
+    ("publish.window", "01:00-05:00", SAME),
     ("publish.max_row_change", 0.1, SAME),
     ("publish.on_dependents", "carry", SAME),
     ("publish.dual_write", False, SAME),
