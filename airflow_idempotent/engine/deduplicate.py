@@ -17,6 +17,7 @@ from airflow_idempotent.engine.refusals import sqlstate
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.errors import ConstraintError, IdempotentError, StillReferencedError, UsageError
 from airflow_idempotent.sql import deduplicate as sql
+from airflow_idempotent.sql.pointing import view_of
 
 log = logging.getLogger(__name__)
 
@@ -180,6 +181,11 @@ def _shape(order: Deduplication, session: Session) -> TableShape:
     shape = session.shape(order.relation)
     if shape is None:
         similar = ", ".join(session.similar(order.relation))
+        if session.query(view_of(order.relation)):
+            hint = (
+                f"It is a view: name the table behind it; airflow-idempotent versions {order.table} says which is live."
+            )
+            raise UsageError(command=command, reason="it is no table", hint=hint)
         hint = f"Did you mean {similar}?" if similar else "Write it as schema.table, as the database spells it."
         raise UsageError(command=command, reason="there is no such table", hint=hint)
     for name in (*order.unique_key, *order.version):

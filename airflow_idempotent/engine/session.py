@@ -147,9 +147,9 @@ class Session:
         for name, kind in self.query(LEFTOVERS):
             self.execute(drop_temporary(name, kind))
 
-    def shape(self, relation: Relation) -> TableShape | None:
-        """The table as the catalogue describes it now; None when there is none."""
-        rows = self.query(columns_of(relation))
+    def shape(self, relation: Relation, *, views: bool = False) -> TableShape | None:
+        """The table as the catalogue describes it now; None when there is none. ``views`` is for who only reads."""
+        rows = self.query(columns_of(relation, views=views))
         if not rows:
             return None
         columns = tuple(Column(*facts) for *facts, _, _ in rows)

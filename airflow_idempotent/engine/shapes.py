@@ -19,5 +19,5 @@ def shapes(relations: Iterable[Relation], connect: Connect) -> dict[Relation, Ta
     with closing(connect()) as connection:
         session = Session(connection, timeouts=TIMEOUTS, application_name="airflow_idempotent lineage")
         with session.transaction(snapshot=True):
-            found = {relation: session.shape(relation) for relation in relations}
+            found = {relation: session.shape(relation, views=True) for relation in relations}
     return {relation: shape for relation, shape in found.items() if shape is not None}

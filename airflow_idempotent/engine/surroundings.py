@@ -40,7 +40,7 @@ def loaded(session: Session, published: Receipt | None) -> Loaded | None:
 
 
 def _shapes(session: Session, tables: Sequence[str]) -> dict[str, TableShape]:
-    shapes = {table: session.shape(Relation.parse(table)) for table in tables}
+    shapes = {table: session.shape(Relation.parse(table), views=True) for table in tables}
     return {table: shape for table, shape in shapes.items() if shape}
 
 

@@ -18,7 +18,7 @@ JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
 JOIN pg_catalog.pg_type y ON y.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation
-WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND c.relkind IN ('r', 'p')
+WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND c.relkind::text = ANY (%(kinds)s)
   AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum
 """
@@ -70,9 +70,13 @@ def found(relation: Relation) -> Statement:
     return Statement(_FOUND, {"schema": relation.schema, "name": relation.name})
 
 
-def columns_of(relation: Relation) -> Statement:
-    """Rows of the facts of ``Column``, then whether the table is partitioned and intercepted; none without a table."""
-    return Statement(_COLUMNS, {"schema": relation.schema, "name": relation.name})
+def columns_of(relation: Relation, *, views: bool = False) -> Statement:
+    """Rows of the facts of ``Column``, then whether the table is partitioned and intercepted; none without a table.
+
+    ``views`` counts what can only be read as a table, too.
+    """
+    kinds = ["r", "p", "v", "m", "f"] if views else ["r", "p"]
+    return Statement(_COLUMNS, {"schema": relation.schema, "name": relation.name, "kinds": kinds})
 
 
 def unique_keys_of(relation: Relation) -> Statement:

@@ -19,7 +19,7 @@ from airflow_idempotent.engine.retiring import clean_up
 from airflow_idempotent.engine.stage_merge import stage_merge
 from airflow_idempotent.engine.swap import rollback, swap
 from airflow_idempotent.engine.validate import validate
-from airflow_idempotent.errors import DependentsError, JournalError, ShadowError
+from airflow_idempotent.errors import DependentsError, GateClosedError, JournalError, ShadowError
 from airflow_idempotent.plan.build import Load
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.testing.crashes import is_moment
@@ -465,6 +465,25 @@ def test_an_audit_looks_at_the_table_behind_the_view(published: Warehouse) -> No
     assert look() == []
     published.sql("UPDATE orders__v2 SET v = 'edited'")
     assert look() == ["target_changed"]
+
+
+def test_checks_of_other_tables_read_the_view(published: Warehouse) -> None:
+    words = {"columns": COLUMNS, "unique_key": "id", "partition_by": {"column": "d"}}
+    spec = LoadSpec(table="copies", checks=[{"diff": {"against": "public.orders"}}], **words)
+    batch = f"id,v,d\n1,{{}},{DAY}\n"
+
+    assert [str(check.verdict) for check in published.load(spec, batch.format("second")).checks] == ["passed"]
+    with pytest.raises(GateClosedError, match="diff"):
+        published.load(spec, batch.format("other"), revision=2)
+
+
+def test_duplicates_are_removed_from_the_table_behind_and_the_command_says_so(
+    published: Warehouse, database: str, command: Command
+) -> None:
+    said = command("dedupe", "public.orders", "--unique-key", "id", "--dsn", database)
+
+    assert "it is no table" in said.err
+    assert "name the table behind it; airflow-idempotent versions public.orders" in said.err
 
 
 # --- readers ----------------------------------------------------------------------------------------------------------
