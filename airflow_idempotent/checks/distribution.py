@@ -198,6 +198,11 @@ def _spreads(before: ColumnProfile, now: ColumnProfile) -> tuple[list[int], list
     return then, later
 
 
+def distance(before: ColumnProfile, now: ColumnProfile) -> float:
+    """The PSI of two profiles that were counted in the same bins."""
+    return psi(*_spreads(before, now))
+
+
 def _psi(before: ColumnProfile, now: ColumnProfile) -> tuple[str, float]:
     value = psi(*_spreads(before, now))
     return f"psi {value:.3f}", value

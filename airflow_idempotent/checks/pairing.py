@@ -13,13 +13,16 @@ from airflow_idempotent.core.profile import is_number
 
 Rows = exp.Table | exp.Subquery
 HERE, THERE = "idem_here", "idem_there"
+_TIMES = {"date", "timestamp without time zone", "timestamp with time zone"}
+"""Types that PostgreSQL compares with each other, in the zone of the session, which is UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
     """Rows ``here`` and ``there``, which one is which by ``key``, and the ``columns`` that are compared.
 
-    ``tolerance`` is how far numbers of a column may be apart. ``within`` are buckets of keys, of so many, to which
+    ``tolerance`` is how far numbers of a column may be apart, ``share`` the part of the value there by which they may;
+    the wider of the two counts. ``within`` are buckets of keys, of so many, to which
     the comparison is limited.
     """
 
@@ -31,6 +34,7 @@ class Pairing:
     other: TableShape
     tolerance: Mapping[str, float] = field(default_factory=dict)
     within: tuple[Sequence[int], int] | None = None
+    share: Mapping[str, float] = field(default_factory=dict)
 
     def counts(self) -> exp.Select:
         """One row: keys only here, only there, in both, in both but different; then how often each column differs."""
@@ -87,16 +91,22 @@ class Pairing:
         mine, others = self.shape[name], self.other[name]
         alike = mine.base_type == others.base_type and mine.base_type in HASHED
         numbers = is_number(mine) and is_number(others)
-        return _named(name) if alike or numbers else exp.cast(_named(name), "text")
+        times = {mine.base_type, others.base_type} <= _TIMES
+        return _named(name) if alike or numbers or times else exp.cast(_named(name), "text")
 
     def _differs(self, number: int, name: str) -> exp.Expr:
         mine, others = _named(f"c{number}", "h"), _named(f"c{number}", "t")
         distinct = exp.NullSafeNEQ(this=mine, expression=others)
-        tolerance = self.tolerance.get(name)
-        if tolerance is None or not (is_number(self.shape[name]) and is_number(self.other[name])):
+        tolerance, share = self.tolerance.get(name), self.share.get(name)
+        bounded = tolerance is not None or share is not None
+        if not bounded or not (is_number(self.shape[name]) and is_number(self.other[name])):
             return distinct
         apart = exp.Abs(this=exp.Sub(this=mine.copy(), expression=others.copy()))
-        beyond = exp.GT(this=apart, expression=exp.Literal.number(repr(tolerance)))
+        most: exp.Expr = exp.Literal.number(repr(tolerance or 0.0 if share is not None else tolerance))
+        if share is not None:
+            part = exp.Mul(this=exp.Literal.number(repr(share)), expression=exp.Abs(this=others.copy()))
+            most = exp.func("greatest", most, part)
+        beyond = exp.GT(this=apart, expression=most)
         # NULL on one side is a difference; so is NaN, which is above everything.
         return exp.and_(distinct, exp.func("coalesce", beyond, exp.true()))
 

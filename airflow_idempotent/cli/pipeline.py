@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 from airflow_idempotent.core.manifest import Manifest, Part
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import Attempt, Receipt, State
+from airflow_idempotent.core.version import Target
 from airflow_idempotent.engine.attempts import Connect
 from airflow_idempotent.engine.stage_merge import stage_merge
 from airflow_idempotent.engine.states import known_partitions
@@ -30,7 +31,10 @@ Progress = Callable[[str, int, int, int], None]
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of a partition so far: each step that is done has its proof. ``seconds`` is per step."""
+    """What became of a partition so far: each step that is done has its proof. ``seconds`` is per step.
+
+    ``beside`` says where the versions stand that are loaded beside the live table.
+    """
 
     partition: str
     landed: Landed | None = None
@@ -38,6 +42,7 @@ class Outcome:
     validated: Receipt | None = None
     skipped: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
+    beside: list[dict[str, Any]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for programs."""
@@ -49,6 +54,7 @@ class Outcome:
             document["landed"] |= {"address": landed.address, "replayed": landed.replayed}
         document["published"] = published.as_pointer() if published else None
         document["state"] = str(validated.state) if validated else published and str(published.state)
+        document |= {"beside": self.beside} if self.beside else {}
         document["checks"] = [asdict(check) for check in (validated or published).checks] if published else []
         return document | {"seconds": {step: round(spent, 3) for step, spent in self.seconds.items()}}
 
@@ -65,7 +71,7 @@ def load_partition(
     skip_unchanged: bool = False,
     force: bool = False,
     dry_run: bool = False,
-    target: Literal["live", "shadow"] = "live",
+    target: Target = "live",
     attempt: Attempt | None = None,
     progress: Progress | None = None,
     outcome: Outcome | None = None,
@@ -83,7 +89,7 @@ def load_partition(
     told: Progress = progress or _nobody
     facts = {"cutoff_ts": cutoff_ts, "created_at": created_at, "attempt": str(attempt or "")}
     with _timed(done, "land"):
-        done.landed = _land(spec, partition, source, store, told, facts)
+        done.landed = land_partition(spec, partition, source, store, told, facts)
     if done.landed is None:
         done.skipped = "no input, and on_empty is skip"
         return done
@@ -111,7 +117,7 @@ def load_batch(
     return published, validate(load, connect=connect)
 
 
-def _land(
+def land_partition(
     spec: LoadSpec,
     partition: Partition,
     source: Input,
@@ -124,7 +130,7 @@ def _land(
         landed = land(
             source,
             store=store,
-            table=spec.table,
+            table=spec.landed_as,
             partition=partition,
             on_source_change=spec.landing.on_source_change,
             progress=lambda rows, size: told("land", rows, size, 0),
@@ -135,7 +141,7 @@ def _land(
         if spec.on_empty != "skip":
             raise
         return None
-    retain(store, spec.table, partition, spec.landing.keep_batches)
+    retain(store, spec.landed_as, partition, spec.landing.keep_batches)
     return landed
 
 

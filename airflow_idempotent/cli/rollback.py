@@ -25,10 +25,11 @@ def run(args: Namespace, out: Output) -> int:
         to=args.to,
         on_dependents=args.on_dependents,
         timeouts=Timeouts(lock=args.lock_timeout),
+        accept_loss=args.accept_loss,
     )
     done = rollback(order, connect=connector(args.dsn, command="rollback"))
     out.document(done.as_pointer())
-    out.say(said(done))
+    out.say(said(done), *(f"went back in time: partition {key}, load it again" for key in done.lost))
     return DONE
 
 

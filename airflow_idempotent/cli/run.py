@@ -13,17 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from airflow_idempotent.cli.connection import connector, source_connector
+from airflow_idempotent.cli.dual_write import dual_write
 from airflow_idempotent.cli.files import instant, load_spec
 from airflow_idempotent.cli.functions import make_importable
 from airflow_idempotent.cli.output import DATABASE, DONE, Output, error_document, exit_code, megabytes
-from airflow_idempotent.cli.pipeline import Outcome, load_partition
+from airflow_idempotent.cli.pipeline import Outcome, land_partition, load_partition
 from airflow_idempotent.cli.progress import Bar
 from airflow_idempotent.cli.ranges import asked_plan
 from airflow_idempotent.cli.sources import landing_root, source_of
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.step import Effects
+from airflow_idempotent.engine.beside import meant
 from airflow_idempotent.engine.lending import Lender
 from airflow_idempotent.errors import IdempotentError, UsageError
+from airflow_idempotent.landing.land import Landed
 from airflow_idempotent.landing.store import BatchStore
 from airflow_idempotent.plan.resolve import Plan
 from airflow_idempotent.spec.table import TableSpec
@@ -78,18 +81,20 @@ def _loader(spec: TableSpec, plan: Plan, args: Namespace, store: BatchStore, len
     cutoff = instant(args.cutoff_ts, spec.timezone, option="--cutoff-ts", command="run") if args.cutoff_ts else now
     params = dict(map(_param, args.param))
     source = source_connector(args.source_dsn, lender.connect)
-    find = partial(source_of, spec, cutoff_ts=cutoff, params=params, connect=source)
+    find = partial(source_of, cutoff_ts=cutoff, params=params, connect=source)
+    facts = {"cutoff_ts": cutoff.astimezone(UTC).isoformat(), "created_at": now.isoformat()}
 
     def load(partition: Partition, outcome: Outcome) -> None:
+        of_version = meant(spec, args.target, connect=lender)
         with Bar(spec.table, partition.key, silent=silent) as bar:
             load_partition(
-                spec,
+                of_version,
                 partition,
-                find(partition),
+                find(of_version, partition),
                 store=store,
                 connect=lender,
-                cutoff_ts=cutoff.astimezone(UTC).isoformat(),
-                created_at=now.isoformat(),
+                cutoff_ts=facts["cutoff_ts"],
+                created_at=facts["created_at"],
                 skip_unchanged=args.skip_unchanged or (plan.skip_unchanged and not args.force),
                 force=args.force or plan.force,
                 dry_run=args.dry_run,
@@ -97,6 +102,12 @@ def _loader(spec: TableSpec, plan: Plan, args: Namespace, store: BatchStore, len
                 progress=bar,
                 outcome=outcome,
             )
+            if args.target == "live" and outcome.published and not args.dry_run:
+
+                def land(of_version: TableSpec) -> Landed | None:
+                    return land_partition(of_version, partition, find(of_version, partition), store, bar, facts)
+
+                dual_write(spec, partition, land, store=store, connect=lender, outcome=outcome)
 
     return load
 
@@ -134,6 +145,12 @@ def _facts(outcome: Outcome) -> Iterator[str]:
         )
         yield f"validated: {counts}{seconds['validate']}"
         yield from (f"  {check.verdict}: {check}" for check in validated.checks if check.verdict == "warned")
+    for said in outcome.beside:
+        if said["state"] == "behind":
+            yield f"version {said['version']} stays behind: {said['message'].splitlines()[0]}"
+        else:
+            alike = f", {said['likeness'].replace('_', ' ')}" if "likeness" in said else ""
+            yield f"version {said['version']} beside it: {said['state']}{alike}"
     if outcome.skipped:
         yield f"skipped: {outcome.skipped}"
 

@@ -21,15 +21,19 @@ def run(args: Namespace, out: Output) -> int:
     """Swap, then drop the retired versions whose time is over."""
     order, keeping = _of_spec(args) if args.table.endswith((".yaml", ".yml")) else _of_words(args)
     connect = connector(args.dsn, command="swap")
-    done = swap(order, connect=connect)
-    cleaned = clean_up(order.live, keeping, connect=connect, timeouts=order.timeouts)
+    try:
+        done = swap(order, connect=connect)
+    except ValueError as error:
+        raise UsageError(command="swap", reason=str(error)) from None
+    cleaned = clean_up(Relation.parse(done.table), keeping, connect=connect, timeouts=order.timeouts)
     out.document(done.as_pointer() | {"dropped": cleaned.dropped, "left": dict(cleaned.left)})
-    out.say(said(done), *cleaned_lines(cleaned))
+    out.say(said(done), *([done.way_back] if done.way_back else []), *cleaned_lines(cleaned))
     return DONE
 
 
 def _of_words(args: Namespace) -> tuple[SwapOrder, Keeping]:
     """Any table, as the options say."""
+    keeping = Keeping(span(args.keep_for, command="swap"), args.keep_versions)
     order = SwapOrder(
         table_of(args.table, command="swap"),
         shadow=args.shadow and table_of(args.shadow, command="swap"),
@@ -37,10 +41,13 @@ def _of_words(args: Namespace) -> tuple[SwapOrder, Keeping]:
         allow_empty=args.allow_empty,
         allow_changes=args.allow_changes,
         by=args.by,
+        partition=args.partition or "",
+        timezone=args.timezone,
         on_dependents=args.on_dependents,
         timeouts=Timeouts(lock=args.lock_timeout),
+        keeping=keeping,
     )
-    return order, Keeping(span(args.keep_for, command="swap"), args.keep_versions)
+    return order, keeping
 
 
 def _of_spec(args: Namespace) -> tuple[SwapOrder, Keeping]:

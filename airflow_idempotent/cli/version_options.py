@@ -16,6 +16,10 @@ def swap_options(parser: ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--shadow", metavar="NAME", help="The table that takes its place, schema.table.")
     which.add_argument("--version", metavar="N", type=int, help="The version that does. Default: the newest built.")
+    parser.add_argument(
+        "--partition", metavar="KEY", help="Only the child table of this partition, like 2025-05-01 or 2025-05."
+    )
+    parser.add_argument("--timezone", metavar="ZONE", default="UTC", help="Whose calendar cuts it. Default: UTC.")
     parser.add_argument("--allow-empty", action="store_true", help="Also when the shadow has no rows.")
     parser.add_argument("--allow-changes", action="store_true", help="Also when its columns or keys differ.")
     parser.add_argument(
@@ -55,6 +59,9 @@ def rollback_options(parser: ArgumentParser) -> None:
     """What ``rollback`` takes."""
     parser.add_argument("table", metavar="TABLE", help="The live table, schema.table.")
     parser.add_argument("--to", metavar="N", type=int, help="The version. Default: the one that was live before.")
+    parser.add_argument(
+        "--accept-loss", action="store_true", help="Also when loads made since the swap are not in that version."
+    )
     parser.add_argument("--partition", metavar="KEY", help="Only this partition; then TABLE is the spec file.")
     parser.add_argument("--to-batch", metavar="BATCH", help="The batch that --partition shall hold again.")
     parser.add_argument("--root", metavar="DIR", help="Where batches are landed. Default: landing.root of the spec.")
@@ -64,6 +71,13 @@ def rollback_options(parser: ArgumentParser) -> None:
 def versions_options(parser: ArgumentParser) -> None:
     """What ``versions`` takes."""
     parser.add_argument("table", metavar="TABLE", nargs="?", help="Only this table, schema.table.")
+    parser.add_argument(
+        "--divergence",
+        action="store_true",
+        help="Where new versions differ from the live table: what, in which rows, and the query that shows them.",
+    )
+    parser.add_argument("--version", metavar="N", type=int, help="With --divergence: only this version.")
+    parser.add_argument("--all", action="store_true", help="With --divergence: partitions that are alike, too.")
 
 
 def pin_options(parser: ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from airflow_idempotent.core.actions import Action, Superseding
 from airflow_idempotent.core.columns import TableShape
+from airflow_idempotent.core.divergence import Comparison
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.staged import Scope
@@ -121,6 +122,7 @@ class Step:
     ``guarded`` refuses a batch that another spec has published.
     ``consecutive_since`` is from where on each scheduled partition is to be published; None when some may not be.
     ``looks_back`` that a later run reads it again: whatever it writes came late.
+    ``spec_text`` is the whole spec where the ledger keeps it: so a version goes on to be loaded by its own.
     """
 
     target: TableShape
@@ -138,6 +140,7 @@ class Step:
     guarded: bool = False
     consecutive_since: datetime | None = None
     looks_back: bool = False
+    spec_text: str = field(default="", repr=False)
     timeouts: Timeouts = field(default_factory=Timeouts)
     notes: tuple[str, ...] = ()
 
@@ -157,6 +160,7 @@ class Receipt:
 
     ``relation`` is the table that was written or judged, a shadow maybe; empty where only the ledger was asked.
     ``changed`` is False where an earlier run has judged, and told downstream DAGs of, the same rows.
+    ``comparison`` is with the live table, of a version that is built beside it.
     """
 
     table: str
@@ -175,6 +179,7 @@ class Receipt:
     dry_run: bool = False
     changed: bool = True
     notes: tuple[str, ...] = ()
+    comparison: Comparison | None = field(default=None, repr=False)
 
     def as_pointer(self) -> dict[str, Any]:
         """The small part that travels through XCom and asset events: plain JSON values.
@@ -193,6 +198,7 @@ class Receipt:
             "too_late_rows": self.measure.too_late_rows,
             "replayed": self.replayed,
             "dry_run": self.dry_run,
+            **({"likeness": str(self.comparison.likeness)} if self.comparison else {}),
         }
 
     def replay(self) -> Self:

@@ -101,6 +101,8 @@ class Keeping:
 OnDependents = Literal["refuse", "carry"]
 By = Literal["rename", "view"]
 """How readers get to the live version: it has the table's name, or the table's name is a view of it."""
+Target = Literal["live", "shadow", "retired"]
+"""What a load writes: what readers read, the version that is built, or the one that was live before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,14 @@ class Cutover:
     """What must hold before a version that loads have built is swapped in.
 
     All partitions of the live table must be there and validated, so must be its ``clean_intervals`` newest ones;
-    ``max_row_change`` is the share by which its number of rows may differ, None for any.
+    ``max_row_change`` is the share by which its number of rows may differ, None for any. With ``compared`` they must
+    have been held against the live table, too, and be as it is; the newest ones then are those that scheduled runs
+    have loaded into both.
     """
 
     clean_intervals: int = 0
     max_row_change: float | None = None
+    compared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,9 @@ class SwapOrder:
     ``allow_changes`` one whose columns or keys differ. ``gates`` are for versions that loads have built.
     ``on_dependents`` says what becomes of views and foreign keys of other tables that refer to the live table:
     nothing is swapped, or they refer to the new one. ``by`` None leaves it as it is how readers get to the table.
+    ``partition`` is the key of the one partition whose child table is meant, in ``timezone``; once that is found, it is
+    the live table, and ``within`` says of what table and which partition.
+    ``keeping`` and ``rollback_window`` say how long it can be undone; None that nobody has said it.
     """
 
     live: Relation
@@ -132,8 +140,13 @@ class SwapOrder:
     allow_changes: bool = False
     gates: Cutover | None = None
     by: By | None = None
+    partition: str = ""
+    timezone: str = "UTC"
+    within: tuple[str, str] | None = None
     on_dependents: OnDependents = "refuse"
     timeouts: Timeouts = field(default_factory=Timeouts)
+    keeping: Keeping | None = None
+    rollback_window: timedelta | None = None
 
     @property
     def table(self) -> str:
@@ -142,12 +155,16 @@ class SwapOrder:
 
 @dataclass(frozen=True, slots=True)
 class RollbackOrder:
-    """A request: make a version live again that was so before; by its number, else the one before this one."""
+    """A request: make a version live again that was so before; by its number, else the one before this one.
+
+    Where that would lose loads made since, nothing is done unless ``accept_loss`` says so.
+    """
 
     live: Relation
     to: int | None = None
     on_dependents: OnDependents = "refuse"
     timeouts: Timeouts = field(default_factory=Timeouts)
+    accept_loss: bool = False
 
     @property
     def table(self) -> str:
@@ -159,6 +176,7 @@ class Swapped:
     """Proof of a swap: which version is live now, and where the one before it is kept.
 
     ``replayed`` means that it was so already, by the run named. ``held_ms`` is how long readers had to wait.
+    ``way_back`` says how it can be undone, ``lost`` which partitions went back in time with a rollback.
     """
 
     table: str
@@ -170,6 +188,8 @@ class Swapped:
     replayed: bool = False
     held_ms: float = 0.0
     notes: tuple[str, ...] = ()
+    way_back: str = ""
+    lost: tuple[str, ...] = ()
 
     def as_pointer(self) -> dict[str, Any]:
         """The small part that travels through XCom: plain JSON values."""
@@ -183,4 +203,6 @@ class Swapped:
             "replayed": self.replayed,
             "held_ms": round(self.held_ms, 1),
             "notes": list(self.notes),
+            "way_back": self.way_back,
+            "lost": list(self.lost),
         }

@@ -6,11 +6,13 @@ from datetime import UTC, timedelta
 from typing import Any
 
 from airflow.providers.common.compat.sdk import DAG, task_group
+from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_1_PLUS
 
 from airflow_idempotent.dag_factory.documentation import documentation
 from airflow_idempotent.dag_factory.schedule import last_instant, timetable
 from airflow_idempotent.operators.assets import input_assets, table_asset
 from airflow_idempotent.operators.base import LABEL
+from airflow_idempotent.operators.dual_write import DualWriteOperator
 from airflow_idempotent.operators.land import AtomicLandOperator
 from airflow_idempotent.operators.params import run_params
 from airflow_idempotent.operators.plan import PlanOperator
@@ -84,9 +86,31 @@ def _tasks(spec: TableSpec) -> None:
             map_index_template=LABEL,
         )
         land >> load >> check
+        if spec.publish.mode == "swap":
+            # Beside validate, not before it: downstream DAGs wait for the live table alone.
+            load >> DualWriteOperator(
+                task_id="dual_write",
+                spec=spec,
+                planned=planned,
+                batch=land.output,
+                map_index_template=LABEL,
+                max_active_tis_per_dag=spec.backfill.max_active_tasks,
+                inlets=input_assets(spec),
+                **writing,
+            )
 
     loaded = partition.expand(planned=plan.output)
     if spec.publish.mode == "swap":
-        loaded >> SwapTableOperator(
-            task_id="swap", spec=spec, trigger_rule="none_failed", doc_md="Makes the new version live when it is ready."
-        )
+        _swap(spec, loaded)
+
+
+def _swap(spec: TableSpec, loaded: Any) -> None:
+    """The end of each run: the version goes live when it is ready, and, where that is asked for, somebody said yes."""
+    words: dict[str, Any] = {"spec": spec, "trigger_rule": "none_failed"}
+    if spec.publish.cutover == "manual" and AIRFLOW_V_3_1_PLUS:
+        from airflow_idempotent.operators.approve import ApproveCutoverOperator
+
+        asks = ApproveCutoverOperator(task_id="approve", **words, doc_md="Asks somebody when the new version is ready.")
+        loaded >> asks
+        words["approval"] = asks.output
+    loaded >> SwapTableOperator(task_id="swap", **words, doc_md="Makes the new version live when it is ready.")

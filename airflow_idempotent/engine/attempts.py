@@ -36,13 +36,14 @@ def attempt_at(
     timeouts: Timeouts,
     attempt: Attempt | None = None,
     refused: Refused | None = None,
+    is_last: bool = False,
 ) -> T:
     """Do the work on a new connection, which is closed whatever happens; the ledger is there for it.
 
     Deadlocks, serialization failures and a table altered meanwhile are tried again, with pauses of
     0.1 to 1.6 seconds; the whole transaction runs again, which is harmless by law. Where the table is to
     be altered and somebody is in the way, that goes on until ``lock_timeout`` is used up. ``refused`` is
-    told of an error that no retry can mend, to write it down.
+    told of an error that no retry can mend, to write it down; with ``is_last``, since nobody will retry, of any.
 
     Raises:
         UnreachableError: no connection could be opened.
@@ -53,8 +54,16 @@ def attempt_at(
         ledger.install()
         return work(session, ledger)
 
-    where = {"table": table, "partition": partition}
-    return look_at(with_ledger, **where, connect=connect, timeouts=timeouts, attempt=attempt, refused=refused)
+    return look_at(
+        with_ledger,
+        table=table,
+        partition=partition,
+        connect=connect,
+        timeouts=timeouts,
+        attempt=attempt,
+        refused=refused,
+        is_last=is_last,
+    )
 
 
 def look_at(
@@ -66,6 +75,7 @@ def look_at(
     timeouts: Timeouts,
     attempt: Attempt | None = None,
     refused: Refused | None = None,
+    is_last: bool = False,
 ) -> T:
     """The same for work that only reads: no ledger is made for it."""
     attempt = attempt or Attempt()
@@ -82,7 +92,7 @@ def look_at(
                     time.sleep(0.05 * 2**tries)
                     continue
                 ours = _explained(error, table, partition, ledger) if is_driver_error(error) else error
-                if refused and isinstance(ours, IdempotentError) and not ours.retryable:
+                if refused and isinstance(ours, IdempotentError) and (is_last or not ours.retryable):
                     _write_down(refused, ours, session, ledger)
                 if ours is error:
                     raise

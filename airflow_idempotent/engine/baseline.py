@@ -101,7 +101,7 @@ def comparable(baseline: Baseline, shape: TableShape, by: str | None = None) -> 
     if baseline.columns is None:
         return shape
     names = [name for name, _ in baseline.columns]
-    if any(name not in shape or not _hash_alike(kind, shape[name].data_type) for name, kind in baseline.columns):
+    if any(name not in shape or not hash_alike(kind, shape[name].data_type) for name, kind in baseline.columns):
         return None
     if by and by not in names:
         return None
@@ -113,7 +113,7 @@ def shape_of(baseline: Baseline | None, shape: TableShape) -> TableShape:
     return (comparable(baseline, shape) if baseline else None) or shape
 
 
-def _hash_alike(old: str, new: str) -> bool:
+def hash_alike(old: str, new: str) -> bool:
     """Whether equal values of both types have equal hashes."""
     bases = {old.partition("(")[0].strip(), new.partition("(")[0].strip()}
     return old == new or bases <= _INTEGERS or bases <= _TEXTS or bases == {"numeric"}

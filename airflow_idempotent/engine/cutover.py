@@ -18,7 +18,7 @@ def refuse_unready(gates: Cutover, live: Version, coming: Version, session: Sess
     Raises:
         CutoverError: what is not so; ``waiting`` when loading on will mend it.
     """
-    if waiting := (*_lacking(live, coming, session), *_unclean(gates, coming, session)):
+    if waiting := (*_lacking(gates, live, coming, session), *_unclean(gates, coming, session)):
         raise CutoverError(table=live.table, version=coming.number, reasons=waiting, waiting=True)
     if gates.max_row_change is None:
         return
@@ -28,15 +28,19 @@ def refuse_unready(gates: Cutover, live: Version, coming: Version, session: Sess
         raise CutoverError(table=live.table, version=coming.number, reasons=(change,))
 
 
-def _lacking(live: Version, coming: Version, session: Session) -> Iterator[str]:
-    rows = session.query(sql.lacking_partitions(live.table, live.number, coming.number, coming.since or "-infinity"))
-    yield from (f"partition {key} is {state}" for key, state in rows[:SHOWN])
+def _lacking(gates: Cutover, live: Version, coming: Version, session: Session) -> Iterator[str]:
+    since = coming.since or "-infinity"
+    where = (live.table, live.number, coming.number, since)
+    rows = session.query(sql.lacking_partitions(*where, compared=gates.compared))
+    yield from (f"partition {key} {lack}" for key, lack in rows[:SHOWN])
     if len(rows) > SHOWN:
         yield f"and {len(rows) - SHOWN:,} more"
 
 
 def _unclean(gates: Cutover, coming: Version, session: Session) -> Iterator[str]:
-    rows = session.query(sql.newest_partitions(coming.table, coming.number, max(gates.clean_intervals, 1)))
-    yield from (f"partition {key}, one of its newest, is {state}" for key, state in rows if state != "validated")
-    if len(rows) < max(gates.clean_intervals, 1):
-        yield f"{len(rows)} of its partitions are loaded, {max(gates.clean_intervals, 1)} must be"
+    wanted, compared = max(gates.clean_intervals, 1), gates.compared and gates.clean_intervals > 0
+    since = coming.since or "-infinity"
+    rows = session.query(sql.newest_partitions(coming.table, coming.number, wanted, since, compared=compared))
+    yield from (f"partition {key}, one of its newest, {state}" for key, state, is_well in rows if not is_well)
+    if len(rows) < wanted:
+        yield f"{len(rows)} of its partitions are loaded, {wanted} must be"

@@ -58,6 +58,15 @@ class Journal:
         [(since,)] = self._session.query(sql.record(entry))
         return replace(entry, since=since)
 
+    def keep_spec(self, table: str, number: int, fingerprint: str, spec: str) -> None:
+        """Write down by which spec a version is loaded, unless that is known."""
+        self._session.execute(sql.record_spec(table, number, fingerprint, spec))
+
+    def spec_of(self, table: str, number: int) -> str:
+        """The spec by which a version was loaded last, as it was kept; empty when it was not."""
+        rows = self._session.query(sql.spec_of(table, number))
+        return str(rows[0][0]) if rows else ""
+
     def lock_shared(self, table: str) -> None:
         """Keep swaps of the table out until the transaction ends; loads of it go on."""
         with self._session.waiting():

@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from airflow_idempotent.core.locks import lock_key, locks_of
+from airflow_idempotent.core.locks import lock_key, locks_beside, locks_of
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.staged import Scope
 from airflow_idempotent.core.step import Attempt, Effects, Measure, Receipt, State, Step
@@ -61,23 +61,38 @@ class Ledger:
     def lock(self, step: Step) -> None:
         """Keep other runs out until the transaction ends: of the partition always, of the table when the step asks.
 
-        Table before partition, in every step, so that two runs cannot wait for each other.
+        Table before partition, in every step, so that two runs cannot wait for each other. A version beside the live
+        table has locks of its own: who loads the live table never waits for it, only a swap does.
         """
         table, partition = locks_of(step.table, step.partition.key)
         with self._session.waiting():
+            if step.beside:
+                beside, table, partition = locks_beside(step.table, step.table_version, step.partition.key)
+                self._session.query(Statement(sql.LOCK_SHARED, {"key": beside}))
             self._session.query(Statement(sql.LOCK if step.exclusive else sql.LOCK_SHARED, {"key": table}))
             self._session.query(Statement(sql.LOCK, {"key": partition}))
 
     def lock_table(self, table: str) -> None:
-        """Keep all loads of the table out until the transaction ends."""
+        """Keep all loads of the live table out until the transaction ends."""
         with self._session.waiting():
             self._session.query(Statement(sql.LOCK, {"key": locks_of(table, "")[0]}))
 
+    def lock_versions(self, table: str) -> None:
+        """Keep all loads out until the transaction ends: of the live table and of every version beside it."""
+        self.lock_table(table)
+        with self._session.waiting():
+            self._session.query(Statement(sql.LOCK, {"key": locks_beside(table, 0, "")[0]}))
+
     def lock_preparation(self, step: Step) -> None:
         """Keep others from making the table's tables until the transaction ends; loads of it go on."""
+        table = locks_of(step.table, step.partition.key)[0]
+        made = f"{step.table}/v{step.table_version}" if step.beside else step.table
         with self._session.waiting():
-            self._session.query(Statement(sql.LOCK_SHARED, {"key": locks_of(step.table, step.partition.key)[0]}))
-            self._session.query(Statement(sql.LOCK, {"key": lock_key(f"{_PREPARE_LOCK}/{step.table}")}))
+            if step.beside:
+                beside, table, _ = locks_beside(step.table, step.table_version, step.partition.key)
+                self._session.query(Statement(sql.LOCK_SHARED, {"key": beside}))
+            self._session.query(Statement(sql.LOCK_SHARED, {"key": table}))
+            self._session.query(Statement(sql.LOCK, {"key": lock_key(f"{_PREPARE_LOCK}/{made}")}))
 
     def holders(self, table: str, partition: str, *, readers: bool = False) -> tuple[str, ...]:
         """Who holds the table or the partition now, one line per session; with ``readers`` who only reads it, too."""
@@ -88,7 +103,8 @@ class Ledger:
         """The same from inside a transaction, the longest first; of many only some."""
         self._session.query(sql.AS_OF_NOW)
         name = sql_name(Relation.parse(table))
-        binds = {"keys": list(locks_of(table, partition)), "table": name, "readers": readers}
+        keys = [*locks_of(table, partition), locks_beside(table, 0, partition)[0]]
+        binds = {"keys": keys, "table": name, "readers": readers}
         rows = self._session.query(Statement(sql.HOLDERS, binds))
         found = [f"pid {pid} ({name}), {state}, for {seconds} s" for seconds, pid, name, state in rows]
         return (*found[:SHOWN_HOLDERS], *([f"and {len(found) - SHOWN_HOLDERS} more"] * (len(found) > SHOWN_HOLDERS)))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.staged import Numbered
 from airflow_idempotent.core.step import Attempt, Timeouts
 from airflow_idempotent.core.version import KEPT, Keeping, Version, VersionState
 from airflow_idempotent.engine.attempts import Connect, attempt_at, look_at
@@ -15,12 +18,16 @@ from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.refusals import LOCK_NOT_AVAILABLE, reason, sqlstate
 from airflow_idempotent.engine.session import Rollback, Session
 from airflow_idempotent.engine.standing import facts_of, standing
+from airflow_idempotent.engine.way_back import lost_by_going_back
 from airflow_idempotent.errors import RollbackError
 from airflow_idempotent.sql import swap as sql
 from airflow_idempotent.sql.create import SHORT_WAIT
 from airflow_idempotent.sql.ledger_schema import SCHEMA_VERSION
+from airflow_idempotent.sql.tombstones import TOMBSTONES
+from airflow_idempotent.strategies.cdc import tombstones_prefix
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 STILL_REFERENCED = "2BP01"
 
 
@@ -61,6 +68,8 @@ def clean_up(
                 left.append((str(version.relation), why))
             else:
                 dropped.append(str(version.relation))
+        with session.transaction():
+            _drop_tombstones(live, session, journal)
         return CleanedUp(tuple(dropped), tuple(left))
 
     done = attempt_at(work, table=table, partition="clean-up", connect=connect, timeouts=timeouts, attempt=attempt)
@@ -105,6 +114,24 @@ def _dropped(version: Version, live: Relation, session: Session, journal: Journa
     return why
 
 
+def _drop_tombstones(live: Relation, session: Session, journal: Journal) -> None:
+    """What was remembered beside dropped versions goes, but for the newest of it: the live one may go on with that."""
+    names = [str(name) for (name,) in session.query(TOMBSTONES)]
+    if not names:
+        return
+    journal.lock_shared(str(live))
+    number, _ = journal.live(str(live))
+    versions = journal.versions(str(live))
+    prefixes = {item.number: f"{tombstones_prefix(Numbered(live, item.number))}_" for item in versions}
+    there = [of for of, prefix in prefixes.items() if of <= number and any(name.startswith(prefix) for name in names)]
+    gone = [item.number for item in versions if item.state is VersionState.DROPPED]
+    for of in gone:
+        if of != max(there, default=0):
+            for name in names:
+                if name.startswith(prefixes[of]):
+                    session.execute(sql.drop_table(Relation("airflow_idempotent", name)))
+
+
 def pin(
     live: Relation,
     number: int,
@@ -138,13 +165,30 @@ def pin(
 
 def versions_of(table: str | None, *, connect: Connect) -> tuple[Version, ...]:
     """What the journal says of each version. A database without a ledger is left without."""
+    return _asked(lambda session: Journal(session).versions(table), table, connect)
 
-    def work(session: Session, ledger: Ledger) -> tuple[Version, ...]:
+
+def lost_by_rollback(table: str | None, *, connect: Connect) -> dict[tuple[str, int], tuple[str, ...]]:
+    """For each version that is kept, by table and number, the partitions that a rollback to it would lose."""
+
+    def work(session: Session) -> tuple[tuple[tuple[str, int], tuple[str, ...]], ...]:
+        found = Journal(session).versions(table)
+        live = {item.table: item for item in found if item.state is VersionState.SWAPPED}
+        kept = [item for item in found if item.state in KEPT and item.table in live]
+        return tuple(((item.table, item.number), lost_by_going_back(live[item.table], item, session)) for item in kept)
+
+    return dict(_asked(work, table, connect))
+
+
+def _asked(question: Callable[[Session], tuple[T, ...]], table: str | None, connect: Connect) -> tuple[T, ...]:
+    """Ask the journal, where there is one."""
+
+    def work(session: Session, ledger: Ledger) -> tuple[T, ...]:
         with session.transaction():
             version = ledger.version()
         if version and version < SCHEMA_VERSION:
             ledger.install()
         with session.transaction():
-            return Journal(session).versions(table) if version else ()
+            return question(session) if version else ()
 
     return look_at(work, table=table or "all tables", partition="versions", connect=connect, timeouts=Timeouts())

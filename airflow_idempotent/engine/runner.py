@@ -81,6 +81,8 @@ def record(work: Work, step: Step, ledger: Ledger, *, seconds: float) -> Receipt
         seconds=seconds,
     )
     remember_columns(step.target, receipt, work.session)
+    if step.spec_text:
+        Journal(work.session).keep_spec(step.table, step.table_version, step.spec_fingerprint, step.spec_text)
     keep(work, receipt.event_id or 0)
     return receipt
 

@@ -21,11 +21,18 @@ log = logging.getLogger(__name__)
 
 
 def stage_merge(
-    load: Load, *, connect: Connect, batches: PartOpener, attempt: Attempt | None = None, dry_run: bool = False
+    load: Load,
+    *,
+    connect: Connect,
+    batches: PartOpener,
+    attempt: Attempt | None = None,
+    dry_run: bool = False,
+    is_last: bool = False,
 ) -> Receipt:
     """Load one batch into the target, in one transaction.
 
-    Other partitions and keys are left alone. A second run finds nothing newer and writes nothing.
+    Other partitions and keys are left alone. A second run finds nothing newer and writes nothing. ``is_last`` says
+    that nobody tries again after this.
 
     Raises:
         IdempotentError: see each; the target is as it was, and the ledger says why.
@@ -36,7 +43,7 @@ def stage_merge(
         if step.prepare and not dry_run:
             prepare_target(step, session=session, ledger=ledger, batches=batches)
             step = replace(current_step(load, session), notes=step.notes)
-        if step.beside and not dry_run:
+        if step.beside and load.target == "shadow" and not dry_run:
             write_down_shadow(load.spec, session, attempt)
         receipt = run_step(step, session=session, ledger=ledger, batches=batches, dry_run=dry_run)
         if advice := index_advice(load.spec, step.target):
@@ -44,7 +51,9 @@ def stage_merge(
         return receipt
 
     def refused(error: IdempotentError, session: Session, ledger: Ledger) -> None:
-        record_refusal(load, error, session, ledger)
+        with session.transaction():
+            found = replace(load, spec=addressed(load.spec, load.target, session))
+        record_refusal(found, error, session, ledger)
 
     timeouts = Timeouts(load.spec.lock_timeout, load.spec.statement_timeout)
     where = {"table": load.spec.table, "partition": load.partition.key}
@@ -55,6 +64,7 @@ def stage_merge(
         timeouts=timeouts,
         attempt=attempt,
         refused=None if dry_run else refused,
+        is_last=is_last,
     )
     if not receipt.replayed:
         for level, line in late_lines(load.spec, load.partition, receipt.measure):
@@ -76,8 +86,10 @@ def current_step(load: Load, session: Session) -> Step:
     with session.transaction():
         load = replace(load, spec=addressed(load.spec, load.target, session))
         shape = session.shape(load.spec.relation)
+        is_new = shape is None and load.spec.is_beside
+        live = session.shape(addressed(load.spec, "live", session).relation) if is_new else None
         try:
-            return build_step(load, shape)
+            return build_step(load, shape, live)
         except TargetMissingError as missing:
             raise replace(missing, similar=session.similar(load.spec.relation)) from None
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from datetime import datetime
 from typing import Any
 
 from airflow_idempotent.core.audit import Cause, Finding
+from airflow_idempotent.core.divergence import Compared, Comparison, Likeness, Unlike
 from airflow_idempotent.core.step import State
 from airflow_idempotent.core.window import Position
 from airflow_idempotent.engine.attempts import Connect
@@ -18,6 +20,7 @@ from airflow_idempotent.plan.resolve import Known
 from airflow_idempotent.sql import ledger as sql
 from airflow_idempotent.sql import watermarks as marks
 from airflow_idempotent.sql.audit import open_drift as open_findings
+from airflow_idempotent.sql.divergence import newest as newest_comparisons
 from airflow_idempotent.sql.fleet import FLEET, FLEET_COLUMNS
 from airflow_idempotent.sql.ledger_schema import SCHEMA_VERSION
 from airflow_idempotent.sql.statement import Statement
@@ -89,6 +92,21 @@ def watermark_of(connect: Connect, table: str, cursor: str) -> Position | None:
     """The watermark of an incremental query; None when nothing was published by that cursor yet."""
     rows = _read(connect, marks.watermark_of(table), table)
     return next((time if number is None else number for _, name, time, number in rows if name == cursor), None)
+
+
+def comparisons(
+    connect: Connect, table: str | None = None, version: int | None = None, *, everything: bool = False
+) -> tuple[Compared, ...]:
+    """Partitions of new versions that are not as in the live table, as they were compared last; or every one."""
+    return tuple(map(_as_compared, _read(connect, newest_comparisons(table, version, everything=everything), table)))
+
+
+def _as_compared(row: tuple[Any, ...]) -> Compared:
+    name, version, live, partition, likeness, rows, live_rows, digest, live_digest, report, message, at = row
+    unlike = tuple(Unlike.from_dict(item) for item in json.loads(report))
+    reason = message if Likeness(likeness) is Likeness.NOT_COMPARED else ""
+    found = Comparison(Likeness(likeness), rows, live_rows, digest, live_digest, unlike, reason)
+    return Compared(name, version, live, partition, found, at)
 
 
 def _read(connect: Connect, statement: Statement, table: str | None = None) -> list[tuple[Any, ...]]:

@@ -6,18 +6,23 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from airflow_idempotent.checks import Reconcile
 from airflow_idempotent.core.columns import TableShape
+from airflow_idempotent.core.divergence import Comparison, Likeness
 from airflow_idempotent.core.step import Attempt, Measure, Receipt, State, Timeouts
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict, closes_gate
 from airflow_idempotent.engine.attempts import Connect, attempt_at
 from airflow_idempotent.engine.baseline import baseline_of, changed_since, measured, shape_of
 from airflow_idempotent.engine.batches import PartOpener
+from airflow_idempotent.engine.divergence import compare, is_compared, not_comparable
 from airflow_idempotent.engine.facts import gather
 from airflow_idempotent.engine.gate import evaluate
+from airflow_idempotent.engine.journal import Journal
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.locating import locate
+from airflow_idempotent.engine.refusals import is_driver_error, reason, sqlstate
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.shadow import addressed
 from airflow_idempotent.engine.surroundings import loaded, surrounded
@@ -27,8 +32,12 @@ from airflow_idempotent.plan.build import Load, blank_step
 from airflow_idempotent.plan.fitting import target_problems, the_target_has
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.sql.checks import target_place
+from airflow_idempotent.sql.divergence import record as record_comparison
+from airflow_idempotent.sql.statement import Statement
 
 log = logging.getLogger(__name__)
+_OF_THE_ROWS = ("22", "42")
+"""Classes of SQLSTATE of rows, or of types, that cannot be compared."""
 
 
 def validate(
@@ -55,7 +64,10 @@ def validate(
                 return standing
             looked = _look(found, shape, session, ledger, batches)
             receipt = _record(found, looked, ledger, seconds=time.monotonic() - started)
-            return replace(receipt, changed=held is None or not held.is_of(receipt.measure))
+            receipt = replace(receipt, changed=held is None or not held.is_of(receipt.measure))
+            if load.target == "shadow" and found.spec.is_beside and is_compared(found.spec):
+                receipt = replace(receipt, comparison=_compared(found, session, attempt or Attempt()))
+            return receipt
 
     spec, where = load.spec, {"table": load.spec.table, "partition": load.partition.key}
     timeouts = Timeouts(spec.lock_timeout, spec.statement_timeout)
@@ -66,6 +78,10 @@ def validate(
         log.info(
             "validate table=%s partition=%s replayed=True: unchanged since event %s", *where.values(), receipt.event_id
         )
+    if (compared := receipt.comparison) is not None:
+        level = logging.INFO if compared.likeness is Likeness.CLEAN else logging.WARNING
+        told = compared.message or f"{compared.rows or 0:,} rows, as in the live table"
+        log.log(level, "validate table=%s partition=%s likeness=%s %s", *where.values(), compared.likeness, told)
     for result in receipt.checks:
         log.info("validate table=%s partition=%s verdict=%s %s", *where.values(), result.verdict, result)
     if failures := closes_gate(receipt.checks):
@@ -130,6 +146,22 @@ def _look(
             result = replace(result, message=f"{result.message}, {found.message}", samples=found.samples)
         results += (result,)
     return published, now, results
+
+
+def _compared(load: Load, session: Session, attempt: Attempt) -> Comparison:
+    """The partition of a new version held against the live table, as the ledger keeps it."""
+    session.execute(Statement("SAVEPOINT idem_compare"))
+    try:
+        found = compare(load, session)
+    except Exception as error:
+        if not is_driver_error(error) or not sqlstate(error).startswith(_OF_THE_ROWS):
+            raise
+        session.execute(Statement("ROLLBACK TO SAVEPOINT idem_compare"))
+        found = not_comparable(reason(error))
+    where: dict[str, Any] = {"table": load.spec.table, "version": load.spec.number, "partition": load.partition.key}
+    where["live"], _ = Journal(session).live(load.spec.table)
+    session.execute(record_comparison(where, found, attempt.lane))
+    return found
 
 
 def reconciled(load: Load, check: Reconcile, published: Receipt | None, now: Measure, since: str) -> CheckResult:

@@ -68,6 +68,7 @@ from airflow_idempotent.errors.swapping import (
     RollbackError,
     ShadowError,
     SwapSupersededError,
+    WritesLostError,
 )
 
 __all__ = [
@@ -133,5 +134,6 @@ __all__ = [
     "UnreachableError",
     "UsageError",
     "WatermarkError",
+    "WritesLostError",
     "facts",
 ]

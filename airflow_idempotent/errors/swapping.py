@@ -52,6 +52,9 @@ class CutoverError(IdempotentError):
 
     @property
     def next_move(self) -> str:
+        if any("live table: " in reason for reason in self.reasons):
+            look = f"airflow-idempotent versions {self.table} --divergence shows what differs"
+            return f"{look}; what is meant belongs into publish.expect, then validate it again (target=shadow)."
         if self.waiting:
             return "Load what is missing with the param target=shadow (command line: run --target shadow), then swap."
         return "Look at both; if the difference is meant, raise publish.max_row_change, then clear this task."
@@ -151,3 +154,30 @@ class JournalError(IdempotentError):
     @property
     def next_move(self) -> str:
         return self.hint or "Give the tables their names back (ALTER TABLE … RENAME TO …), then run it again."
+
+
+@dataclass(eq=False, kw_only=True)
+class WritesLostError(IdempotentError):
+    """A rollback would take back loads that were made since the swap, since they were not made twice."""
+
+    anchor: ClassVar[str] = "writes-lost"
+    table: str
+    version: int
+    live_version: int
+    partitions: tuple[str, ...]
+
+    @property
+    def headline(self) -> str:
+        would = f"{len(self.partitions):,} partition(s) would go back in time"
+        return f"{self.table}: a rollback to version {self.version} loses loads, {would}; nothing was changed."
+
+    @property
+    def details(self) -> Sequence[str]:
+        shown = [f"{key} was loaded into version {self.live_version} only" for key in self.partitions[:10]]
+        more = len(self.partitions) - len(shown)
+        return [*shown, f"and {more:,} more"] if more else shown
+
+    @property
+    def next_move(self) -> str:
+        again = "and load those partitions again afterwards"
+        return f"To go back all the same: airflow-idempotent rollback {self.table} --accept-loss, {again}."

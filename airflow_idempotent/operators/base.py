@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSkipException, BaseOperator, Context
 
+from airflow_idempotent.engine.beside import meant
 from airflow_idempotent.errors import ArgumentsError, GateClosedError, IdempotentError
 from airflow_idempotent.operators.connections import Connections
 from airflow_idempotent.operators.lineage import TellsLineage
@@ -140,6 +141,12 @@ class PartitionOperator(TellsLineage, BaseOperator):
                 file=task, problems=tuple((name, "given beside 'spec', which says it") for name in words)
             )
         return self.spec
+
+    def meant(self, spec: SpecT, assignment: Assignment) -> SpecT:
+        """The spec by which the version that is meant is landed and loaded: its own, until it is swapped."""
+        if not isinstance(spec, TableSpec) or spec.publish.mode == "direct":
+            return spec
+        return meant(spec, assignment.target, connect=self.connections.warehouse(spec.conn_id))
 
     @property
     def word_fields(self) -> Sequence[str]:

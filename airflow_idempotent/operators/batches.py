@@ -32,7 +32,7 @@ def batch_for(spec: LoadSpec, partition: Partition, batch: Any) -> tuple[BatchSt
     hint = _hint(spec, partition, batch)
     root = spec.landing.root
     store = _store_of(str(hint["address"])) if hint and not root else BatchStore(landing_root(root))
-    newest = store.latest(spec.table, partition.key)
+    newest = store.latest(spec.landed_as, partition.key)
     if newest and hint and newest.batch_id != hint.get("batch_id"):
         log.info(
             "table=%s partition=%s batch=%s takes the place of %s, which XCom names",
@@ -47,15 +47,16 @@ def batch_for(spec: LoadSpec, partition: Partition, batch: Any) -> tuple[BatchSt
 def nothing_landed(spec: LoadSpec, partition: Partition, store: BatchStore) -> ManifestError:
     """The error when there is no batch, with the folder that was searched."""
     return ManifestError(
-        address=str(store.root / partition_folder(spec.table, partition.key)), reason="no batch has landed"
+        address=str(store.root / partition_folder(spec.landed_as, partition.key)), reason="no batch has landed"
     )
 
 
 def _ordered(spec: LoadSpec, partition: Partition, address: str) -> tuple[BatchStore, Manifest]:
     manifest = BatchStore.from_address(storage_path(address))
-    if (manifest.table, manifest.partition) != (spec.table, partition.key):
+    if (manifest.table, manifest.partition) != (spec.landed_as, partition.key):
         raise ManifestError(
-            address=address, reason=f"it is of {manifest.table} {manifest.partition}, not of {spec.table} {partition}"
+            address=address,
+            reason=f"it is of {manifest.table} {manifest.partition}, not of {spec.landed_as} {partition}",
         )
     return _store_of(address), manifest
 
@@ -64,7 +65,7 @@ def _hint(spec: LoadSpec, partition: Partition, batch: Any) -> Mapping[str, Any]
     found = [batch] if isinstance(batch, Mapping) else batch
     if isinstance(found, str) or not isinstance(found, Sequence):
         return None
-    wanted = (spec.table, partition.key)
+    wanted = (spec.landed_as, partition.key)
     pointers = [
         item for item in found if isinstance(item, Mapping) and (item.get("table"), item.get("partition")) == wanted
     ]

@@ -87,13 +87,17 @@ class AtomicLandOperator(PartitionOperator):
 
     def step(self, spec: LandSpec | TableSpec, assignment: Assignment, context: Context) -> dict[str, Any]:
         """Land one partition; the pointer that stage_merge takes."""
+        return self.land(self.meant(spec, assignment), assignment, context)
+
+    def land(self, spec: LandSpec | TableSpec, assignment: Assignment, context: Context) -> dict[str, Any]:
+        """Land one partition by the spec of the version that it is for."""
         partition, store = assignment.partition, BatchStore(landing_root(spec.landing.root))
         assignment = _pinned(spec, assignment, store, context)
         try:
             landed = land(
                 self._input(spec, assignment, context),
                 store=store,
-                table=spec.table,
+                table=spec.landed_as,
                 partition=partition,
                 on_source_change=spec.landing.on_source_change,
                 cutoff_ts=assignment.cutoff_ts,
@@ -109,9 +113,9 @@ class AtomicLandOperator(PartitionOperator):
             raise
         self.diary.note(partition.key, manifest=landed.manifest, address=landed.address, replayed=landed.replayed)
         if not assignment.dry_run:
-            retain(store, spec.table, partition, spec.landing.keep_batches)
+            retain(store, spec.landed_as, partition, spec.landing.keep_batches)
         pointer = {
-            "table": spec.table,
+            "table": spec.landed_as,
             "partition": partition.key,
             "batch_id": landed.manifest.batch_id,
             "address": landed.address,
@@ -177,7 +181,7 @@ def _pinned(spec: LandSpec | TableSpec, assignment: Assignment, store: BatchStor
     attempt = attempt_of(context, assignment.lane)
     found = pinned_for(
         assignment.partition,
-        store.manifests(spec.table, assignment.partition.key),
+        store.manifests(spec.landed_as, assignment.partition.key),
         run=f"{attempt.dag_id}/{attempt.run_id}/" if attempt.dag_id else "",
         cutoff_ts=assignment.cutoff_ts,
         cutoff_given=assignment.cutoff_given,

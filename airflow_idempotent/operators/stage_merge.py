@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowSkipException, Context
@@ -119,10 +120,12 @@ class StageMergeOperator(PartitionOperator):
 
     def step(self, spec: LoadSpec, assignment: Assignment, context: Context) -> dict[str, Any]:
         """Load one partition; the receipt as a pointer."""
-        store, manifest = batch_for(spec, assignment.partition, self.batch)
+        target = target_of(self.target, assignment.target)
+        of_version = self.meant(spec, replace(assignment, target=target))
+        store, manifest = batch_for(of_version, assignment.partition, self.batch)
         if manifest is None:
-            missing = nothing_landed(spec, assignment.partition, store)
-            if spec.on_empty == "fail":
+            missing = nothing_landed(of_version, assignment.partition, store)
+            if of_version.on_empty == "fail":
                 raise missing
             raise AirflowSkipException(missing.headline)
         key = assignment.partition.key
@@ -136,7 +139,7 @@ class StageMergeOperator(PartitionOperator):
                 skip_unchanged=assignment.skip_unchanged,
                 force=force,
                 looks_back=assignment.looks_back,
-                target=target_of(self.target, assignment.target),
+                target=target,
             ),
             connect=self.connections.warehouse(spec.conn_id),
             batches=store,

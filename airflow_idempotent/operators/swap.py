@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperator, Context
@@ -10,16 +11,26 @@ from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperat
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Timeouts
 from airflow_idempotent.core.version import By, Keeping, OnDependents, RollbackOrder, SwapOrder, Swapped
+from airflow_idempotent.engine.preflight import preflight
 from airflow_idempotent.engine.retiring import clean_up
 from airflow_idempotent.engine.swap import rollback, swap
 from airflow_idempotent.errors import ArgumentsError, CutoverError, SwapSupersededError
 from airflow_idempotent.operators.base import airflow_errors
 from airflow_idempotent.operators.connections import Connections
+from airflow_idempotent.operators.cutover import asked_by_param, is_approved, next_due, order_of
 from airflow_idempotent.operators.lineage import Answers, TellsLineage
-from airflow_idempotent.operators.params import read_params
 from airflow_idempotent.operators.run import LOST, attempt_of
 from airflow_idempotent.spec.durations import duration
 from airflow_idempotent.spec.table import TableSpec
+
+
+def at(moment: datetime) -> Any:
+    """What wakes a deferred task at that instant; where it is found depends on what is installed."""
+    try:
+        from airflow.providers.standard.triggers.temporal import DateTimeTrigger
+    except ImportError:  # Airflow 2 without the provider has it itself
+        from airflow.triggers.temporal import DateTimeTrigger  # type: ignore[import-not-found, no-redef, unused-ignore]
+    return DateTimeTrigger(moment=moment)
 
 
 class VersionOperator(TellsLineage, BaseOperator):
@@ -109,13 +120,18 @@ class SwapTableOperator(VersionOperator):
     :param allow_changes: Also when columns, types or keys differ.
     :param by: ``rename``: the shadow takes the live table's name. ``view``: that name becomes a view of it. Default: as
         it is now, which is by rename until a first swap by view.
+    :param partition: Key of the one partition that the shadow takes the place of, like ``{{ ds }}`` or ``2025-05``: its
+        child table and the shadow change places, other partitions are left alone.
+    :param timezone: The time zone whose calendar cuts it, default ``UTC``.
     :param keep_for: How long retired versions stay at least: ``7d`` (default), ``12h``.
     :param keep_versions: How many retired versions stay at least, default 1.
+    :param approval: What the task that asks somebody got for an answer, where the spec says ``cutover: manual``.
     """
 
     shallow_copy_attrs: Sequence[str] = ("spec",)
     template_fields: Sequence[str] = (
-        *VersionOperator.template_fields, "shadow", "version", "by", "keep_for", "keep_versions"
+        *VersionOperator.template_fields,
+        "shadow", "version", "by", "partition", "timezone", "keep_for", "keep_versions", "approval",
     )  # fmt: skip
 
     def __init__(
@@ -128,17 +144,23 @@ class SwapTableOperator(VersionOperator):
         allow_empty: bool = False,
         allow_changes: bool = False,
         by: By | None = None,
+        partition: str | None = None,
+        timezone: str = "UTC",
         keep_for: str | int = "7d",
         keep_versions: int | str = 1,
+        approval: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(table=table, **kwargs)
+        self.approval = approval
         self.spec = spec
         self.shadow = shadow
         self.version = version
         self.allow_empty = allow_empty
         self.allow_changes = allow_changes
         self.by = by
+        self.partition = partition
+        self.timezone = timezone
         self.keep_for = keep_for
         self.keep_versions = keep_versions
 
@@ -153,10 +175,17 @@ class SwapTableOperator(VersionOperator):
             allow_empty=self.allow_empty,
             allow_changes=self.allow_changes,
             by=self.way,
+            partition=self.partition if self.partition and self.partition not in LOST else "",
+            timezone=self.timezone,
             on_dependents=self.dependents,
             timeouts=self.timeouts,
+            keeping=(keeping := Keeping(duration(self.keep_for), int(self.keep_versions))),
         )
-        return self._swapped(order, Keeping(duration(self.keep_for), int(self.keep_versions)), self.conn_id, context)
+        return self._swapped(order, keeping, self.conn_id, context)
+
+    def resume(self, context: Context, event: Any = None) -> dict[str, Any]:
+        """Go on when the time of day has come for which the task has waited."""
+        return self.execute(context)
 
     @property
     def way(self) -> By | None:
@@ -173,12 +202,12 @@ class SwapTableOperator(VersionOperator):
 
     def _cut_over(self, spec: TableSpec, context: Context) -> dict[str, Any]:
         """Swap the version of the spec in, unless it is not its time yet."""
-        if spec.publish.cutover == "manual" and not self._is_asked_for(spec, context):
-            raise AirflowSkipException(f"{spec.table}: waits for a run with the param cutover")
-        timeouts = Timeouts(spec.lock_timeout, spec.statement_timeout)
-        order = spec.publish.order(spec.live, spec.table_version, timeouts)
+        asked = is_approved(self.approval) or asked_by_param(spec, context)
+        if spec.publish.cutover == "manual" and not asked:
+            raise AirflowSkipException(f"{spec.table}: waits for a run with the param cutover, or for an approval")
         try:
-            return self._swapped(order, spec.publish.keeping, spec.conn_id, context)
+            self._wait_for_window(spec, context)
+            return self._swapped(order_of(spec), spec.publish.keeping, spec.conn_id, context)
         except SwapSupersededError as error:
             raise AirflowSkipException(str(error)) from None
         except CutoverError as error:
@@ -186,14 +215,30 @@ class SwapTableOperator(VersionOperator):
                 raise AirflowSkipException(str(error)) from None
             raise
 
-    def _is_asked_for(self, spec: TableSpec, context: Context) -> bool:
-        return read_params(spec, getattr(context.get("dag_run"), "conf", None)).cutover
+    def _wait_for_window(self, spec: TableSpec, context: Context) -> None:
+        """Leave the worker until the time of day has come; a version that is not ready is said at once.
+
+        Raises:
+            AirflowSkipException: the next run is due before.
+            TaskDeferred: the task goes on then.
+        """
+        window, now = spec.cutover_window, datetime.now(UTC)
+        if window is None or window.is_open(now):
+            return
+        words: dict[str, Any] = {"connect": self.connections.warehouse(spec.conn_id)}
+        if isinstance(preflight(order_of(spec), **words, attempt=attempt_of(context, "manual")), Swapped):
+            return
+        opens, due = window.opens(now), next_due(context, now)
+        if due is None or opens > due:
+            raise AirflowSkipException(f"{spec.table}: is swapped in {window} only; a run at that time does it")
+        self.log.info("swap table=%s waits for %s, until %s", spec.table, window, opens.isoformat())
+        self.defer(trigger=at(opens), method_name="resume")
 
     def _swapped(self, order: SwapOrder, keeping: Keeping, conn_id: str, context: Context) -> dict[str, Any]:
         words: dict[str, Any] = {"connect": self.connections.warehouse(conn_id)}
         words["attempt"] = attempt_of(context, "manual")
         self.swapped = done = swap(order, **words)
-        cleaned = clean_up(order.live, keeping, timeouts=order.timeouts, **words)
+        cleaned = clean_up(Relation.parse(done.table), keeping, timeouts=order.timeouts, **words)
         return done.as_pointer() | {"dropped": list(cleaned.dropped), "left": dict(cleaned.left)}
 
 
@@ -203,18 +248,20 @@ class RollbackOperator(VersionOperator):
     The version that is left is kept. A second try finds it done.
 
     :param to: Number of the version; default: the one that was live before.
+    :param accept_loss: Also when loads made since the swap are not in it.
     """
 
     template_fields: Sequence[str] = (*VersionOperator.template_fields, "to")
 
-    def __init__(self, *, to: int | str | None = None, **kwargs: Any) -> None:
+    def __init__(self, *, to: int | str | None = None, accept_loss: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.to = to
+        self.accept_loss = accept_loss
 
     def act(self, context: Context) -> dict[str, Any]:
         """Swap back."""
         to = None if self.to in (None, *LOST) else int(str(self.to))
-        order = RollbackOrder(Relation.parse(self.table), to, self.dependents, self.timeouts)
+        order = RollbackOrder(Relation.parse(self.table), to, self.dependents, self.timeouts, self.accept_loss)
         connect = self.connections.warehouse(self.conn_id)
         self.swapped = rollback(order, connect=connect, attempt=attempt_of(context, "manual"))
         return self.swapped.as_pointer()

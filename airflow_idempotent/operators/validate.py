@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowSkipException, Asset, Context
@@ -101,17 +102,13 @@ class ValidatePartitionOperator(PartitionOperator):
         """Look at one partition; the verdict as a pointer."""
         if assignment.dry_run:
             raise AirflowSkipException(f"{spec.table} {assignment.partition}: a dry run published nothing")
-        store, manifest = batch_for(spec, assignment.partition, self.batch)
+        target = target_of(self.target, assignment.target)
+        of_version = self.meant(spec, replace(assignment, target=target))
+        store, manifest = batch_for(of_version, assignment.partition, self.batch)
         key, batch = assignment.partition.key, manifest or _no_batch(spec, assignment.partition)
         self.diary.note(key, manifest=batch)
         receipt = validate(
-            Load(
-                spec,
-                assignment.partition,
-                batch,
-                looks_back=assignment.looks_back,
-                target=target_of(self.target, assignment.target),
-            ),
+            Load(spec, assignment.partition, batch, looks_back=assignment.looks_back, target=target),
             connect=self.connections.warehouse(spec.conn_id),
             attempt=attempt_of(context, assignment.lane),
             batches=store,

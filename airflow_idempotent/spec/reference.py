@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from airflow_idempotent.checks import ALIASES as CHECK_ALIASES
 from airflow_idempotent.checks import CHECKS, Check
 from airflow_idempotent.spec.audit import Audit
+from airflow_idempotent.spec.expect import Changed, Expect
 from airflow_idempotent.spec.options import ColumnSpec, Landing, Names, PartitionBy, Reject
 from airflow_idempotent.spec.publish import Publish
 from airflow_idempotent.spec.python_source import Python
@@ -35,6 +36,8 @@ _NESTED: tuple[tuple[str, type[BaseModel]], ...] = (
     ("columns[]", ColumnSpec),
     ("partition_by", PartitionBy),
     ("publish", Publish),
+    ("publish.expect", Expect),
+    ("publish.expect.changed", Changed),
     ("late_data", LateData),
     ("backfill", Backfill),
     ("audit", Audit),

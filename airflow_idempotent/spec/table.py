@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field, field_validator
 
+from airflow_idempotent.core.opening import DailyWindow
 from airflow_idempotent.core.partition import Grain, Partition
 from airflow_idempotent.spec.audit import Audit
 from airflow_idempotent.spec.durations import Duration, Lag
@@ -208,6 +209,11 @@ class TableSpec(LoadSpec):
     def schedules(self) -> dict[str, str | None]:
         """Every schedule of the table, by the option that says it."""
         return {"schedule": self.schedule} | ({"audit.schedule": self.audit.schedule} if self.audit else {})
+
+    @property
+    def cutover_window(self) -> DailyWindow | None:
+        """The time of day in which a version may be swapped in; None when it may at any."""
+        return DailyWindow.parse(self.publish.window, self.timezone) if self.publish.window else None
 
     @property
     def id(self) -> str:

@@ -31,8 +31,10 @@ Step = tuple[When, Statement]
 Pieces = list[str | exp.Expr]
 
 _CONTINUE = """
-SELECT setval(pg_get_serial_sequence(%(table)s, %(column)s)::regclass, numbers.last)
-FROM (SELECT pg_sequence_last_value(%(oid)s::bigint::oid::regclass) AS last) AS numbers
+SELECT setval(own.sequence, numbers.last)
+FROM (SELECT pg_get_serial_sequence(%(table)s, %(column)s)::regclass AS sequence) AS own,
+     LATERAL (SELECT greatest(pg_sequence_last_value(%(oid)s::bigint::oid::regclass),
+                              pg_sequence_last_value(own.sequence)) AS last) AS numbers
 WHERE numbers.last IS NOT NULL
 """
 _ENABLED = {"O": "ENABLE", "D": "DISABLE", "R": "ENABLE REPLICA", "A": "ENABLE ALWAYS"}

@@ -142,6 +142,19 @@ def rename(item: Rename) -> Statement:
     return statement(RenameThing(this=table(item.relation), kind=item.kind, new=quoted(item.new)))
 
 
+def is_known(relation: Relation) -> Statement:
+    """Whether the planner has statistics of a table."""
+    return Statement(
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_stats WHERE schemaname = %(schema)s AND tablename = %(name)s)",
+        {"schema": relation.schema, "name": relation.name},
+    )
+
+
+def analyze(relation: Relation) -> Statement:
+    """ANALYZE; readers and writers go on."""
+    return statement(exp.Analyze(tables=[table(relation)]))
+
+
 def drop_table(relation: Relation) -> Statement:
     """DROP TABLE, never with CASCADE: what hangs on it keeps it."""
     return statement(exp.Drop(tables=[table(relation)], kind="TABLE"))

@@ -37,6 +37,29 @@ _LIVE = """
 SELECT table_version, relation FROM airflow_idempotent.table_versions WHERE table_name = %(table)s AND state = 'SWAPPED'
 """
 
+_RECORD_SPEC = """
+INSERT INTO airflow_idempotent.version_specs (table_name, table_version, spec_fingerprint, spec)
+SELECT %(table)s, %(number)s, %(fingerprint)s, %(spec)s::jsonb
+WHERE %(fingerprint)s IS DISTINCT FROM (
+    SELECT spec_fingerprint FROM airflow_idempotent.version_specs
+    WHERE table_name = %(table)s AND table_version = %(number)s ORDER BY spec_id DESC LIMIT 1)
+"""
+
+_SPEC = """
+SELECT spec::text FROM airflow_idempotent.version_specs
+WHERE table_name = %(table)s AND table_version = %(number)s ORDER BY spec_id DESC LIMIT 1
+"""
+
+
+def record_spec(table: str, number: int, fingerprint: str, spec: str) -> Statement:
+    """Keep by which spec a version is loaded, where the newest one kept means something else."""
+    return Statement(_RECORD_SPEC, {"table": table, "number": number, "fingerprint": fingerprint, "spec": spec})
+
+
+def spec_of(table: str, number: int) -> Statement:
+    """The spec by which a version was loaded last, as text; no row when none was kept."""
+    return Statement(_SPEC, {"table": table, "number": number})
+
 
 def present(table: str | None) -> Statement:
     """The newest entry of each version; of all tables when ``table`` is None."""

@@ -110,8 +110,10 @@ def test_a_table_that_is_swapped_asks_for_the_target_and_ends_with_the_swap(spec
     dag = build_dag(swapped)
 
     assert tuple(run_params(swapped)) == NAMES
-    assert dag.get_task("swap").upstream_task_ids == {"partition.validate"}
-    assert "swap" not in build_dag(spec).task_ids
+    assert dag.get_task("swap").upstream_task_ids == {"partition.validate", "partition.dual_write"}
+    for name in ("partition.dual_write", "partition.validate"):  # side by side: neither waits for the other
+        assert dag.get_task(name).upstream_task_ids == {"plan", "partition.land", "partition.stage_merge"}
+    assert {"swap", "partition.dual_write"}.isdisjoint(build_dag(spec).task_ids)
 
 
 @pytest.mark.parametrize(
@@ -220,3 +222,44 @@ def test_a_run_by_hand_without_logical_date_and_params_is_refused(spec: TableSpe
     assert (refused.state, refused.tasks["plan"]) == ("failed", "failed")
     assert ranged.state == "success"
     assert rows(warehouse) == [(1, 10, "a"), (2, 20, "b")]
+
+
+@pytest.mark.usefixtures("metadata")
+def test_a_run_loads_the_version_that_is_built_too_and_swaps_it_in(words: dict[str, Any], warehouse: Any) -> None:
+    run(build_dag(load_mapping(words | {"publish": "swap"}, name="o.yaml")), DAY)
+    policy = {"on_schema_change": "append_new_columns", "unique_key": ["order_id", "order_date"]}
+    dag = build_dag(load_mapping(words | policy | {"table_version": 2, "publish": "swap"}, name="o.yaml"))
+
+    before = run(dag, DAY + timedelta(days=1))
+    range_ = {"from_date": "2025-05-01", "to_date": "2025-05-02"}
+    built = run(dag, DAY + timedelta(days=7), **range_, target="shadow")
+    both = run(dag, DAY + timedelta(days=2))
+
+    assert (before.tasks["partition.dual_write[0]"], before.tasks["swap"]) == ("skipped", "skipped")
+    assert (built.tasks["partition.dual_write[0]"], built.tasks["swap"]) == ("skipped", "skipped")
+    assert (both.tasks["partition.dual_write[0]"], both.tasks["swap"]) == ("success", "skipped")
+    warehouse.execute("select order_id from orders__v2 order by 1")
+    assert warehouse.fetchall() == [(1,), (2,), (4,)]
+    rest = run(dag, DAY + timedelta(days=8), from_date="2025-05-02", to_date="2025-05-03", target="shadow")
+    assert (rest.state, rest.tasks["swap"]) == ("success", "success")
+    assert rows(warehouse) == [(1, 10, "a"), (2, 20, "b"), (3, 30, "c"), (4, 40, "d")]
+    warehouse.execute("select table_version from airflow_idempotent.table_versions where state = 'SWAPPED'")
+    assert warehouse.fetchall() == [(2,)]
+
+
+@pytest.mark.usefixtures("metadata")
+def test_a_version_that_cannot_be_loaded_leaves_the_run_green(words: dict[str, Any], warehouse: Any) -> None:
+    run(build_dag(load_mapping(words | {"publish": "swap"}, name="o.yaml")), DAY)
+    dag = build_dag(load_mapping(words | {"table_version": 2, "publish": "swap"}, name="o.yaml"))
+    run(dag, DAY + timedelta(days=7), from_date="2025-05-01", to_date="2025-05-02", target="shadow")
+    warehouse.execute("select table_version, state from airflow_idempotent.table_versions order by 1")
+    assert warehouse.fetchall() == [(1, "RETIRED"), (2, "SWAPPED")]
+    warehouse.execute("alter table orders__v1 add check (amount < 25)")
+
+    done = run(dag, DAY + timedelta(days=1))
+
+    assert (done.state, done.tasks["partition.validate[0]"]) == ("success", "success")
+    assert done.tasks["partition.dual_write[0]"] == "skipped"
+    assert rows(warehouse)[-1] == (3, 30, "c")
+    warehouse.execute("select state from airflow_idempotent.partitions where table_version = 1 order by partition_key")
+    assert warehouse.fetchall() == [("validated",), ("failed",)]

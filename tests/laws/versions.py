@@ -186,7 +186,7 @@ class Table:
         elif act.kind == "swap":
             swap(SwapOrder(self.live, on_dependents="carry", timeouts=TIMEOUTS), **words)
         elif act.kind == "rollback":
-            rollback(RollbackOrder(self.live, on_dependents="carry", timeouts=TIMEOUTS), **words)
+            rollback(RollbackOrder(self.live, on_dependents="carry", accept_loss=True, timeouts=TIMEOUTS), **words)
         else:
             clean_up(self.live, Keeping(timedelta(0), act.keep), timeouts=TIMEOUTS, **words)
 

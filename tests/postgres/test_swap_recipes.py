@@ -125,7 +125,8 @@ def test_a_spec_is_swapped_in_by_its_own_rules(
     folder: Path, database: str, command: Command, connect_once: Connect
 ) -> None:
     spec, dsn = "tables/orders.yaml", ("--dsn", database)
-    deliver(folder, "2025-05-02", FIRST.replace("2025-05-01", "2025-05-02"))
+    header, *lines = FIRST.replace("2025-05-01", "2025-05-02").splitlines()
+    deliver(folder, "2025-05-02", "\n".join([header, *(f"9{line}" for line in lines)]))
     days = [word for day in (1, 2) for word in ("--partition", f"2025-05-0{day}")]
     assert command("run", spec, *days, *dsn).code == 0
     Warehouse(connect_once).sql("CREATE VIEW seen AS SELECT order_id FROM analytics.orders")

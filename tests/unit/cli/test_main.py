@@ -65,6 +65,7 @@ FINDINGS = {
     "TransformError",
     "UnknownOpError",
     "UnknownValueError",
+    "WritesLostError",
 }
 KINDS = [
     kind for kind in vars(errors).values()
