@@ -37,7 +37,7 @@ from airflow_idempotent.testing.postgres import embedded_postgres
 from airflow_idempotent.testing.watched import Watched
 
 MOST_MS = 50.0
-MOST_GROWTH = 1.5
+MOST_GROWTH = 2.0
 """How many times as long as the first hundred swaps the last hundred may take."""
 HUNDRED = 100
 NOTHING_KEPT = Keeping(timedelta(0), 0)

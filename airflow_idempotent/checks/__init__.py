@@ -18,6 +18,7 @@ from airflow_idempotent.checks.not_null import NotNull
 from airflow_idempotent.checks.null_rate import NullRate
 from airflow_idempotent.checks.range import Range
 from airflow_idempotent.checks.reconcile import Reconcile
+from airflow_idempotent.checks.relationships import Relationships
 from airflow_idempotent.checks.row_count import RowCount
 from airflow_idempotent.checks.statistic import Statistic
 from airflow_idempotent.checks.unique import Unique
@@ -31,6 +32,7 @@ CHECKS: dict[str, type[Check]] = {
     "range": Range,
     "statistic": Statistic,
     "freshness": Freshness,
+    "relationships": Relationships,
     "custom_sql": CustomSql,
     "reconcile": Reconcile,
     "aggregate": Aggregate,
@@ -54,6 +56,7 @@ __all__ = [
     "NullRate",
     "Range",
     "Reconcile",
+    "Relationships",
     "RowCount",
     "Statistic",
     "Unique",

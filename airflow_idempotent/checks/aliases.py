@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,8 @@ ALIASES: Mapping[str, str] = {
     "accepted_range": "range",
     "not_null_proportion": "null_rate",
     "recency": "freshness",
+    "relationships_where": "relationships",
+    "foreign_key": "relationships",
     # SQLMesh audits
     "not_null_values": "not_null",
     "unique_values": "unique",
@@ -42,6 +45,13 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
         "max_v": "max",
         "geq_to": "min",
         "leq_to": "max",
+    },
+    "relationships": {
+        "column_name": "column",
+        "to_table": "to",
+        "to_column": "field",
+        "from_condition": "where",
+        "to_condition": "to_where",
     },
     "row_count": {"equal_to": "equals", "geq_to": "min", "leq_to": "max"},
     "unique": {"column": "columns", "combination_of_columns": "columns"},
@@ -88,15 +98,28 @@ def in_our_words(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, 
                 words["max"] = round(1 - words.pop(least), 12)
     if name == "recency" and "datepart" in words:
         words["max_age"] = f"{words.get('max_age', 1)} {words.pop('datepart')}"
+    _values_of(kind, words)
+    if isinstance(listed := words.get("columns"), str):
+        words["columns"] = [listed]
+    return kind, words
+
+
+def _values_of(kind: str, words: dict[str, Any]) -> None:
+    """Values that others write in another form."""
     if kind == "freshness" and isinstance(age := words.get("max_age"), Mapping):
         words["max_age"] = f"{age.get('count')} {age.get('period')}"
     if kind == "range" and "inclusive" in words:
         words["exclusive"] = not words.pop("inclusive")
+    if kind == "relationships" and isinstance(to := words.get("to"), str):
+        words["to"] = _table_of(to)
     if kind in ("not_null", "unique"):
         _counted(words)
-    if isinstance(listed := words.get("columns"), str):
-        words["columns"] = [listed]
-    return kind, words
+
+
+def _table_of(name: str) -> str:
+    """A table by its name, or as dbt refers to one: ``ref('customers')``, ``source('shop', 'customers')``."""
+    found = re.fullmatch(r"\s*(?:ref|source)\(\s*(['\"])([\w.]+)\1(?:\s*,\s*(['\"])(\w+)\3)?\s*\)\s*", name)
+    return ".".join(filter(None, (found[2], found[4]))) if found else name
 
 
 def _counted(words: dict[str, Any]) -> None:
@@ -122,7 +145,7 @@ def column_checks(mapping: Mapping[str, Any]) -> list[dict[str, Any]]:
             raise ValueError(f"column_mapping.{name}: write {{column: {{check: {{equal_to: 0}}}}}}")
         for check, options in checks.items():
             kind = ALIASES.get(check, check)
-            takes_one = kind in ("statistic", "freshness")
+            takes_one = kind in ("statistic", "freshness", "relationships")
             own = {"column": name} if takes_one else {"columns": [name]}
             entries.append({check: {**own, **(options if isinstance(options, Mapping) else {})}})
     return entries

@@ -20,7 +20,7 @@ class Command:
 
     @property
     def module(self) -> str:
-        return f"airflow_idempotent.cli.{self.name}"
+        return f"airflow_idempotent.cli.{self.name.replace('-', '_')}"
 
     def describe(self, parser: ArgumentParser) -> None:
         """Give the parser everything the command takes."""
@@ -132,6 +132,11 @@ def _of_spec(options: Callable[[ArgumentParser], None]) -> Callable[[ArgumentPar
     return described
 
 
+def _audit_trail(parser: ArgumentParser) -> None:
+    parser.add_argument("action", choices=("verify",), help="verify: whether each event says what was written.")
+    parser.add_argument("table", metavar="TABLE", nargs="?", help="Only this table, schema.table.")
+
+
 def _with_dsn(options: Callable[[ArgumentParser], None]) -> Callable[[ArgumentParser], None]:
     def described(parser: ArgumentParser) -> None:
         options(parser)
@@ -160,6 +165,7 @@ COMMANDS = {
         Command("status", "Show what the ledger says of each partition.", _status),
         Command("audit", "Find what is no longer as it was published: source, table, columns, spec.", _audit),
         Command("reconcile", "Repair the ledger, never the data: show the repairs, or make them.", _reconcile),
+        Command("audit-trail", "Verify that nobody has altered or removed an event.", _with_dsn(_audit_trail)),
         Command("watermark", "Show, set or recompute from where incremental queries read.", _watermark),
         Command("dedupe", "Remove the duplicates that are in a table already.", _dedupe),
         Command("swap", "Make a shadow the live table; the old one is kept.", _with_dsn(swap_options)),

@@ -79,7 +79,7 @@ def source_comparison(spec: TableSpec, args: Namespace, connect: Connect) -> Com
             return None
         cutoff = datetime.fromisoformat(manifest.cutoff_ts) if manifest.cutoff_ts else partition.end
         connect_source = source_connector(args.source_dsn, connect)
-        return source_of(spec, partition, cutoff_ts=cutoff, params={}, connect=connect_source)
+        return source_of(spec, partition, cutoff_ts=cutoff, params={}, connect=connect_source, window=manifest.window)
 
     def compare(due: Due, partition: Partition) -> SourceVerdict:
         return recheck(store, spec.table, due, partition, open_path=open_path, again=again)

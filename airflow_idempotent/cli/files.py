@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.errors import OutOfRangeError, UsageError
 
 if TYPE_CHECKING:
@@ -40,6 +41,18 @@ def partition_of(spec: TableSpec, key: str, *, command: str) -> Partition:
         end = spec.end.isoformat() if spec.end else ""
         raise OutOfRangeError(table=spec.table, partitions=(key,), start_date=spec.begin.isoformat(), end_date=end)
     return partition
+
+
+def table_name(name: str, *, command: str) -> str:
+    """A table's name as the ledger has it, schema and all.
+
+    Raises:
+        UsageError: it is no name of a table.
+    """
+    try:
+        return str(Relation.parse(name))
+    except ValueError as error:
+        raise UsageError(command=command, reason=str(error), hint="Write it like analytics.orders.") from None
 
 
 def instant(text: str, zone: str, *, option: str, command: str) -> datetime:

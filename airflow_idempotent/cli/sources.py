@@ -10,8 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 from airflow_idempotent.core.partition import Partition
+from airflow_idempotent.core.window import Window
 from airflow_idempotent.errors import UsageError
-from airflow_idempotent.landing.code import pinned, python_input, query_input
+from airflow_idempotent.landing.code import bounds_of, pinned, python_input, query_input
 from airflow_idempotent.landing.inputs import Input, find_files
 from airflow_idempotent.spec.python_source import Python
 from airflow_idempotent.spec.source import Files
@@ -31,8 +32,11 @@ def source_of(
     cutoff_ts: datetime,
     params: Mapping[str, str],
     connect: Callable[[], Any],
+    window: Window | None = None,
 ) -> Input:
     """What the partition is made of, as it is now. ``connect`` opens the database of a query.
+
+    With the ``window`` of a batch an incremental query is asked for just those rows.
 
     Raises:
         UsageError: a template needs a name that only Airflow knows.
@@ -48,7 +52,8 @@ def source_of(
     if isinstance(source, Transform):
         return pinned(source, partition, cutoff_ts=cutoff_ts, run_id=RUN_ID)
     sql = rendered(source.sql, names, option="source.sql")
-    return query_input(spec, source, partition, sql, cutoff_ts, partition.start, connect)
+    low, high = bounds_of(partition, window)
+    return query_input(spec, source, partition, sql, cutoff_ts, low, connect, high=high)
 
 
 def rendered(text: str, names: Mapping[str, Any], *, option: str) -> str:

@@ -6,12 +6,11 @@ from argparse import Namespace
 from typing import Any
 
 from airflow_idempotent.cli.connection import connector
+from airflow_idempotent.cli.files import table_name
 from airflow_idempotent.cli.output import DONE, Output, aligned
 from airflow_idempotent.core.audit import Finding, shown_state
-from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Effects
 from airflow_idempotent.engine.states import fleet, gaps, late_rows, open_drift, partition_states, watermarks
-from airflow_idempotent.errors import UsageError
 
 STATES = ("validated", "published", "landed", "rejected", "failed", "drifted")
 EFFECTS = tuple(Effects().as_dict())
@@ -20,7 +19,7 @@ Rows = list[dict[str, Any]]
 
 def run(args: Namespace, out: Output) -> int:
     """Print states, batches, the effects of the newest load, and watermarks. Nothing is written."""
-    table = _table(args.table)
+    table = table_name(args.table, command="status") if args.table else None
     connect = connector(args.dsn, command="status")
     if table is None and not args.all:
         tables = fleet(connect)
@@ -39,13 +38,6 @@ def run(args: Namespace, out: Output) -> int:
         of_table = [[row for row in rows if row["table_name"] == name] for rows in (states, marks, holes, late)]
         out.say(*_table_text(name, [item for item in drift if item.table == name], *of_table), "")
     return DONE
-
-
-def _table(name: str | None) -> str | None:
-    try:
-        return str(Relation.parse(name)) if name else None
-    except ValueError as error:
-        raise UsageError(command="status", reason=str(error)) from None
 
 
 def _fleet_text(tables: Rows) -> list[str]:

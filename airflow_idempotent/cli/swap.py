@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from datetime import timedelta
 
 from airflow_idempotent.cli.connection import connector
+from airflow_idempotent.cli.files import load_spec
 from airflow_idempotent.cli.output import DONE, Output
 from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Timeouts
@@ -17,25 +19,50 @@ from airflow_idempotent.errors import UsageError
 
 def run(args: Namespace, out: Output) -> int:
     """Swap, then drop the retired versions whose time is over."""
-    live = table_of(args.table, command="swap")
+    order, keeping = _of_spec(args) if args.table.endswith((".yaml", ".yml")) else _of_words(args)
+    connect = connector(args.dsn, command="swap")
+    try:
+        done = swap(order, connect=connect)
+    except ValueError as error:
+        raise UsageError(command="swap", reason=str(error)) from None
+    cleaned = clean_up(Relation.parse(done.table), keeping, connect=connect, timeouts=order.timeouts)
+    out.document(done.as_pointer() | {"dropped": cleaned.dropped, "left": dict(cleaned.left)})
+    out.say(said(done), *([done.way_back] if done.way_back else []), *cleaned_lines(cleaned))
+    return DONE
+
+
+def _of_words(args: Namespace) -> tuple[SwapOrder, Keeping]:
+    """Any table, as the options say."""
     keeping = Keeping(span(args.keep_for, command="swap"), args.keep_versions)
     order = SwapOrder(
-        live,
+        table_of(args.table, command="swap"),
         shadow=args.shadow and table_of(args.shadow, command="swap"),
         version=args.version,
         allow_empty=args.allow_empty,
         allow_changes=args.allow_changes,
         by=args.by,
+        partition=args.partition or "",
+        timezone=args.timezone,
         on_dependents=args.on_dependents,
         timeouts=Timeouts(lock=args.lock_timeout),
         keeping=keeping,
     )
-    connect = connector(args.dsn, command="swap")
-    done = swap(order, connect=connect)
-    cleaned = clean_up(live, keeping, connect=connect, timeouts=order.timeouts)
-    out.document(done.as_pointer() | {"dropped": cleaned.dropped, "left": dict(cleaned.left)})
-    out.say(said(done), *([done.way_back] if done.way_back else []), *cleaned_lines(cleaned))
-    return DONE
+    return order, keeping
+
+
+def _of_spec(args: Namespace) -> tuple[SwapOrder, Keeping]:
+    """The version of a spec, by its rules: the same as the task ``swap`` of its DAG, ``cutover`` asked for.
+
+    Raises:
+        UsageError: options say what the spec says.
+    """
+    if args.shadow or args.version is not None or args.by:
+        reason = "a spec says which version is swapped in and how: table_version, publish.by"
+        raise UsageError(command="swap", reason=reason, hint="Leave --shadow, --version and --by out.")
+    spec = load_spec(args.table)
+    order = spec.publish.order(spec.live, spec.table_version, Timeouts(lock=args.lock_timeout))
+    dependents = "carry" if args.on_dependents == "carry" else order.on_dependents
+    return replace(order, allow_empty=args.allow_empty, on_dependents=dependents), spec.publish.keeping
 
 
 def table_of(name: str, *, command: str) -> Relation:

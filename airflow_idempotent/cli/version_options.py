@@ -7,10 +7,19 @@ from argparse import ArgumentParser
 
 def swap_options(parser: ArgumentParser) -> None:
     """What ``swap`` takes."""
-    parser.add_argument("table", metavar="TABLE", help="The live table, schema.table.")
+    parser.add_argument(
+        "table",
+        metavar="TABLE",
+        help="The live table, schema.table; or the YAML file of its spec: then version table_version is swapped in by "
+        "the rules under publish, once every partition of the live table is in it and validated.",
+    )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--shadow", metavar="NAME", help="The table that takes its place, schema.table.")
     which.add_argument("--version", metavar="N", type=int, help="The version that does. Default: the newest built.")
+    parser.add_argument(
+        "--partition", metavar="KEY", help="Only the child table of this partition, like 2025-05-01 or 2025-05."
+    )
+    parser.add_argument("--timezone", metavar="ZONE", default="UTC", help="Whose calendar cuts it. Default: UTC.")
     parser.add_argument("--allow-empty", action="store_true", help="Also when the shadow has no rows.")
     parser.add_argument("--allow-changes", action="store_true", help="Also when its columns or keys differ.")
     parser.add_argument(

@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from airflow_idempotent.cli.connection import Connect, connector
-from airflow_idempotent.cli.files import instant
+from airflow_idempotent.cli.files import instant, table_name
 from airflow_idempotent.cli.output import DONE, Output
-from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.window import Position, position_of
 from airflow_idempotent.engine.states import gaps, watermark_changes, watermarks
 from airflow_idempotent.engine.watermarks import Changed, change_watermark
@@ -23,7 +22,7 @@ Rows = Sequence[dict[str, Any]]
 
 def run(args: Namespace, out: Output) -> int:
     """Show, set or recompute. Only the last two write, and no row of a table."""
-    table = _table(args.table)
+    table = table_name(args.table, command="watermark") if args.table else None
     if args.action == "show":
         _no_instant(args)
         return _show(connector(args.dsn, command="watermark"), table, out)
@@ -56,13 +55,6 @@ def _new(args: Namespace) -> Position | None:
 def _no_instant(args: Namespace) -> None:
     if args.instant:
         raise UsageError(command="watermark", reason=f"{args.action} takes no INSTANT", hint=_EXAMPLE)
-
-
-def _table(name: str | None) -> str | None:
-    try:
-        return str(Relation.parse(name)) if name else None
-    except ValueError as error:
-        raise UsageError(command="watermark", reason=str(error)) from None
 
 
 def _user() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
@@ -113,6 +114,18 @@ class Grain(Enum):
         """
         last = self.partition(end, zone)
         return tuple(self.partitions(start, last.start, zone)) or (self.partition(start, zone),)
+
+    @classmethod
+    def named(cls, key: str, zone: str = "UTC") -> Partition:
+        """The partition of that key, of whatever grain: keys of no two grains look alike.
+
+        Raises:
+            ValueError: it is a key of none.
+        """
+        for grain in cls:
+            with suppress(ValueError):
+                return grain.parse(key, zone)
+        raise ValueError(f"{key!r} is no partition: write it like 2025, 2025-05, 2025-W18, 2025-05-01 or 2025-05-01T06")
 
     def parse(self, key: str, zone: str = "UTC") -> Partition:
         """The partition of that key.

@@ -20,12 +20,21 @@ class Scope(StrEnum):
     TABLE = "table"
 
 
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A version of a table: what is kept beside it is named after these, since its own name changes with a swap."""
+
+    live: Relation
+    number: int = 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
     """What a strategy knows of a batch. Columns are names, in the order of the target.
 
     ``staging`` holds the rows as they came, ``winners`` one row per key once ``Deduplicate`` has run;
     ``sequence`` are version columns that only the batch has: they decide inside it, behind ``version``.
+    ``of`` is which version of the table the target is.
     ``deduplicated`` says whether it will. ``within`` is the partition column and the partition when all rows
     are known to lie in one child table. ``allows_empty`` when no rows are as good as any.
     """
@@ -43,6 +52,7 @@ class Staged:
     within: tuple[str, Partition] | None = None
     deduplicated: bool = False
     allows_empty: bool = False
+    of: Numbered | None = None
 
     @property
     def source(self) -> str:

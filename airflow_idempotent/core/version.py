@@ -99,10 +99,10 @@ class Keeping:
 
 
 OnDependents = Literal["refuse", "carry"]
-Target = Literal["live", "shadow", "retired"]
-"""What a load writes: what readers read, the version that is built, or the one that was live before."""
 By = Literal["rename", "view"]
 """How readers get to the live version: it has the table's name, or the table's name is a view of it."""
+Target = Literal["live", "shadow", "retired"]
+"""What a load writes: what readers read, the version that is built, or the one that was live before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,8 @@ class SwapOrder:
     ``allow_changes`` one whose columns or keys differ. ``gates`` are for versions that loads have built.
     ``on_dependents`` says what becomes of views and foreign keys of other tables that refer to the live table:
     nothing is swapped, or they refer to the new one. ``by`` None leaves it as it is how readers get to the table.
+    ``partition`` is the key of the one partition whose child table is meant, in ``timezone``; once that is found, it is
+    the live table, and ``within`` says of what table and which partition.
     ``keeping`` and ``rollback_window`` say how long it can be undone; None that nobody has said it.
     """
 
@@ -138,6 +140,9 @@ class SwapOrder:
     allow_changes: bool = False
     gates: Cutover | None = None
     by: By | None = None
+    partition: str = ""
+    timezone: str = "UTC"
+    within: tuple[str, str] | None = None
     on_dependents: OnDependents = "refuse"
     timeouts: Timeouts = field(default_factory=Timeouts)
     keeping: Keeping | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -10,6 +11,7 @@ from airflow_idempotent.core.actions import (
     AddColumns,
     ApplyChanges,
     CopyBatch,
+    CreateLike,
     CreateTarget,
     Deduplicate,
     DeleteMissing,
@@ -54,7 +56,7 @@ from airflow_idempotent.errors import GateClosedError
 from airflow_idempotent.sql.catalog import found
 from airflow_idempotent.sql.checks import staged_place
 from airflow_idempotent.sql.compiler import compile_action
-from airflow_idempotent.sql.create import child_of
+from airflow_idempotent.sql.create import child_of, drop_index
 from airflow_idempotent.sql.merge import may_repeat, take_all
 from airflow_idempotent.sql.statement import Statement, table
 
@@ -96,8 +98,12 @@ def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each 
             profile(work, action)
         case EnsureTombstones() | InspectChanges() | KeepUnchanged() | ApplyChanges():
             change(work, action, compiled())
-        case CreateTarget() | AddColumns() | DropColumns() | WidenColumns() | EnsureChild() if is_there(work, action):
+        case CreateTarget() | CreateLike() | AddColumns() | DropColumns() | WidenColumns() | EnsureChild() if is_there(
+            work, action
+        ):
             pass
+        case CreateLike():
+            _make_like(work, compiled())
         case CreateTarget() if _found(work, action.target)[0]:  # CREATE SCHEMA would ask for a right first
             work.session.execute(compiled()[-1])
         case AddColumns() | DropColumns() | WidenColumns() | EnsureChild():
@@ -105,6 +111,14 @@ def apply(work: Work, action: Action) -> None:  # noqa: C901, one case for each 
         case _:
             for statement in compiled():
                 work.session.execute(statement)
+
+
+def _make_like(work: Work, statements: Sequence[Statement]) -> None:
+    """Make the table, and leave out what it need not have while it is filled."""
+    create, secondary = statements
+    work.session.execute(create)
+    for place in work.session.query(secondary):
+        work.session.execute(drop_index(Relation(*place)))
 
 
 def copy(work: Work, action: CopyBatch, statement: Statement) -> None:
@@ -118,7 +132,7 @@ def copy(work: Work, action: CopyBatch, statement: Statement) -> None:
 def is_there(work: Work, action: Action) -> bool:
     """Whether what an action would make exists already."""
     match action:
-        case CreateTarget():
+        case CreateTarget() | CreateLike():
             return _found(work, action.target)[1]
         case AddColumns():
             return _columns(work, action.target).keys() >= {column.name for column in action.columns}

@@ -42,7 +42,7 @@ def meant(spec: SpecT, target: Target, *, connect: Connect) -> SpecT:
 
     def work(session: Session, ledger: Ledger) -> Any:
         if not _is_there(session, ledger):
-            return spec.of_version(spec.table_version, shadow=target == "shadow" and spec.table_version > 1)
+            return spec.of_version(spec.table_version, beside=target == "shadow" and spec.table_version > 1)
         with session.transaction():
             return addressed(spec, target, session)
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_idempotent.core.actions import ApplyChanges, EnsureTombstones, InspectChanges, KeepUnchanged
+from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.staged import Numbered
 from airflow_idempotent.core.step import Effects
 from airflow_idempotent.engine.attempts import TargetChanged
 from airflow_idempotent.engine.refusals import UNIQUE_VIOLATION, sqlstate
@@ -27,7 +29,8 @@ from airflow_idempotent.sql.judging import BURIED, UNCHANGED
 from airflow_idempotent.sql.merge import BACK_TO_SAVEPOINT, SAVEPOINT
 from airflow_idempotent.sql.planning import ROW_BY_ROW
 from airflow_idempotent.sql.statement import Statement
-from airflow_idempotent.sql.tombstones import forget_tombstones, retype_tombstones
+from airflow_idempotent.sql.tombstones import forget_tombstones, retype_tombstones, take_over_tombstones
+from airflow_idempotent.strategies.cdc import tombstones_of
 
 Change = EnsureTombstones | InspectChanges | KeepUnchanged | ApplyChanges
 
@@ -159,7 +162,22 @@ def has_tombstones(work: Work, action: EnsureTombstones) -> bool:
 
 
 def make_tombstones(work: Work, action: EnsureTombstones, statements: Sequence[Statement]) -> None:
-    """Make the table, or let the columns of the one that is there follow the types of the target."""
+    """Make the table, or let the columns of the one that is there follow the types of the target.
+
+    A live version whose table was built by hand goes on with what was deleted in the version before it.
+    """
     shape = work.session.shape(action.tombstones)
     for statement in retype_tombstones(action, work.step.target, shape) if shape else statements:
         work.session.execute(statement)
+    if shape is None and not work.step.beside and (before := _tombstones_before(work, action)):
+        work.session.execute(take_over_tombstones(action, before))
+
+
+def _tombstones_before(work: Work, action: EnsureTombstones) -> Relation | None:
+    """Those of the newest version before this one that has any."""
+    live = Relation.parse(work.step.table)
+    for number in range(work.step.table_version - 1, 0, -1):
+        found = tombstones_of(Numbered(live, number), action.unique_key, action.version)
+        if work.session.shape(found):
+            return found
+    return None

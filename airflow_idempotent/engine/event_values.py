@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow_idempotent.core.verdict import CheckResult
@@ -14,10 +15,24 @@ NUMBERS = ("read_from_number", "watermark_number")
 """Where a cursor that is a number stands, in the place of ``read_from`` and ``watermark``."""
 
 
+TIMES = ("partition_start", "partition_end", "cutoff_ts", "read_from", "watermark", "consecutive_since")
+"""What the ledger keeps as instants, whatever zone somebody has written them in."""
+
+
 def event_hash(values: Mapping[str, Any]) -> str:
-    """SHA-256 (hex) over everything an event says, including the hash before it; not the clock, nor the duration."""
-    said = {name: value for name, value in values.items() if name not in ("hash", "seconds")}
+    """SHA-256 (hex) over everything an event says, including the hash before it; not the clock, nor the duration.
+
+    The same of values that are about to be written, and of those that the ledger gives back.
+    """
+    said = {name: _plain(name, value) for name, value in values.items() if name not in ("hash", "seconds")}
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _plain(name: str, value: Any) -> Any:
+    if name not in TIMES or value is None:
+        return value
+    instant = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    return instant.astimezone(UTC).isoformat()
 
 
 def window_values(window: Window | None) -> dict[str, Any]:

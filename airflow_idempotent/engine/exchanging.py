@@ -29,7 +29,7 @@ from airflow_idempotent.sql.statement import Statement, setting
 log = logging.getLogger(__name__)
 SWAP = "swap"
 FIRST_PAUSE = 0.2
-_WOULD_NOT_HELP = ("0A", "22", "23", "2B", "42")
+WOULD_NOT_HELP = ("0A", "22", "23", "2B", "42")
 """Classes of SQLSTATE that the same statement gives again on the same table."""
 
 
@@ -71,7 +71,7 @@ def exchange_names(
     carried = _carried(live, coming, session, dependents=dependents, as_built=as_built)
     for statement in carried.before:
         give(statement, live, coming, session)
-    changes = _changes(live, coming, session)
+    changes = changes_of(live, coming, session)
     retired = version_name(live.relation, live.number)
     left = journal.record(live, leaves_as, relation=retired, names=changes.names)
     come = journal.record(
@@ -130,13 +130,13 @@ def give(statement: Statement, live: Version, coming: Version, session: Session)
     try:
         session.execute(statement)
     except Exception as error:
-        if not is_driver_error(error) or not sqlstate(error).startswith(_WOULD_NOT_HELP):
+        if not is_driver_error(error) or not sqlstate(error).startswith(WOULD_NOT_HELP):
             raise
         what = f"{reason(error)}: {statement}"
         raise DependentsError(table=live.table, shadow=str(coming.relation), losses=(what,)) from error
 
 
-def _changes(live: Version, coming: Version, session: Session) -> Exchange:
+def changes_of(live: Version, coming: Version, session: Session) -> Exchange:
     """The renames; planned while nobody can alter the tables, and nobody waits yet."""
     table, retired = live.relation, version_name(live.relation, live.number)
     if facts_of(retired, session) is not None:

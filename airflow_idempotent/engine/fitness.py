@@ -18,11 +18,13 @@ def refuse_unfit(order: SwapOrder, live: Version, coming: Version, session: Sess
     Raises:
         ShadowError: all that is wrong with it.
     """
+    found = facts_of(live.relation, session)
+    hangs = bool(found and found.is_child)  # then it gets its keys by hanging there
     reasons = [*_of_another_kind(live, coming, session)]
     if not reasons:
         ours, theirs = session.shape(live.relation), session.shape(coming.relation)
         if ours and theirs and not order.allow_changes:
-            reasons += differences(ours, theirs)
+            reasons += differences(ours, theirs, keys=not hangs)
         if not order.allow_empty and _has_rows(live, session) and not _has_rows(coming, session):
             reasons.append("it has no rows, the live table has some (allow_empty lets it)")
     if reasons:
@@ -36,11 +38,11 @@ def _of_another_kind(live: Version, coming: Version, session: Session) -> Iterat
     for what, found in facts.items():
         if found and found.kind not in ("r", "p"):
             yield f"the {what} is no table"
-        if found and found.is_child:
+        if found and found.is_child and what == "shadow":
             yield f"the {what} is a child of a partitioned table"
 
 
-def differences(live: TableShape, shadow: TableShape) -> Iterator[str]:
+def differences(live: TableShape, shadow: TableShape, *, keys: bool = True) -> Iterator[str]:
     """What readers and writers of the live table would notice: columns, their types and order, NULLs, keys."""
     for item in live.columns:
         if item.name not in shadow:
@@ -56,7 +58,7 @@ def differences(live: TableShape, shadow: TableShape) -> Iterator[str]:
         yield f"column(s) {', '.join(added)} are not in the live table (allow_changes lets them)"
     elif shadow.names != live.names:
         yield f"its columns are in another order: {', '.join(shadow.names)}"
-    for key in live.unique_keys:
+    for key in live.unique_keys if keys else ():
         if key not in shadow.unique_keys:
             yield f"no unique key ({', '.join(sorted(key))})"
 

@@ -11,6 +11,7 @@ from airflow_idempotent.core.relation import Relation
 from airflow_idempotent.core.step import Timeouts
 from airflow_idempotent.core.version import RollbackOrder, SwapOrder, Version, VersionState, version_name
 from airflow_idempotent.engine.altering import Patience
+from airflow_idempotent.engine.children import exchange_children, place_of
 from airflow_idempotent.engine.exchanging import (
     FIRST_PAUSE,
     SWAP,
@@ -35,9 +36,15 @@ log = logging.getLogger(__name__)
 Exchange = Callable[..., tuple[Version, Version, Carrying]]
 
 
-def exchange_for(order: SwapOrder | RollbackOrder, live: Version) -> Exchange:
-    """How the versions change places: by their names, or by what a view shows. Without a word it stays as it is."""
+def exchange_for(order: SwapOrder | RollbackOrder, live: Version, session: Session) -> Exchange:
+    """How the versions change places: by their names, by what a view shows, or by where they hang.
+
+    Without a word it stays as it is.
+    """
     by, is_view = order.by if isinstance(order, SwapOrder) else None, live.relation != order.live
+    if place := place_of(live, session):
+        within = order.within if isinstance(order, SwapOrder) else None
+        return partial(exchange_children, place=place, within=within)
     if is_view or by == "view":
         return partial(point_view, to_table=by == "rename")
     return exchange_names

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.staged import Numbered
 from airflow_idempotent.core.step import Attempt, Timeouts
 from airflow_idempotent.core.version import KEPT, Keeping, Version, VersionState
 from airflow_idempotent.engine.attempts import Connect, attempt_at, look_at
@@ -22,6 +23,8 @@ from airflow_idempotent.errors import RollbackError
 from airflow_idempotent.sql import swap as sql
 from airflow_idempotent.sql.create import SHORT_WAIT
 from airflow_idempotent.sql.ledger_schema import SCHEMA_VERSION
+from airflow_idempotent.sql.tombstones import TOMBSTONES
+from airflow_idempotent.strategies.cdc import tombstones_prefix
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -65,6 +68,8 @@ def clean_up(
                 left.append((str(version.relation), why))
             else:
                 dropped.append(str(version.relation))
+        with session.transaction():
+            _drop_tombstones(live, session, journal)
         return CleanedUp(tuple(dropped), tuple(left))
 
     done = attempt_at(work, table=table, partition="clean-up", connect=connect, timeouts=timeouts, attempt=attempt)
@@ -100,12 +105,31 @@ def _dropped(version: Version, live: Relation, session: Session, journal: Journa
             if facts:
                 session.query(SHORT_WAIT)
                 session.execute(sql.drop_table(now.relation))
-            journal.record(now, VersionState.DROPPED, message="" if facts else "was gone already")
+            gone = "" if facts else "was gone already"
+            journal.record(now, VersionState.DROPPED, message=gone, names=())
     except Exception as error:
         if sqlstate(error) not in (STILL_REFERENCED, LOCK_NOT_AVAILABLE):
             raise
         return reason(error)
     return why
+
+
+def _drop_tombstones(live: Relation, session: Session, journal: Journal) -> None:
+    """What was remembered beside dropped versions goes, but for the newest of it: the live one may go on with that."""
+    names = [str(name) for (name,) in session.query(TOMBSTONES)]
+    if not names:
+        return
+    journal.lock_shared(str(live))
+    number, _ = journal.live(str(live))
+    versions = journal.versions(str(live))
+    prefixes = {item.number: f"{tombstones_prefix(Numbered(live, item.number))}_" for item in versions}
+    there = [of for of, prefix in prefixes.items() if of <= number and any(name.startswith(prefix) for name in names)]
+    gone = [item.number for item in versions if item.state is VersionState.DROPPED]
+    for of in gone:
+        if of != max(there, default=0):
+            for name in names:
+                if name.startswith(prefixes[of]):
+                    session.execute(sql.drop_table(Relation("airflow_idempotent", name)))
 
 
 def pin(

@@ -24,18 +24,18 @@ def addressed(spec: LoadSpec, target: Target, session: Session) -> LoadSpec:
         ShadowError: the version was live before: rows must not get into what is kept to go back to.
     """
     journal = Journal(session)
-    live, relation = journal.live(spec.table)
+    number, relation = journal.live(spec.table)
     if target == "live":
-        return spec_of(spec, live, journal).of_version(live, behind=relation)
+        return spec_of(spec, number, journal).of_version(number, behind=relation)
     versions = {version.number: version for version in journal.versions(spec.table)}
     if target == "retired":
         return _retired(spec, versions, journal, session)
-    if spec.table_version == live:
-        return spec.of_version(live, behind=relation)
+    if spec.table_version == number:
+        return spec.of_version(number, behind=relation)
     known = versions.get(spec.table_version)
     if known and known.state not in SHADOW:
         raise _was_live(spec, known)
-    return spec.of_version(spec.table_version, shadow=True, lands_apart=_has_own_source(spec, live, journal))
+    return spec.of_version(spec.table_version, beside=True, lands_apart=_has_own_source(spec, number, journal))
 
 
 def spec_of(spec: LoadSpec, number: int, journal: Journal) -> LoadSpec:
@@ -71,9 +71,9 @@ def _retired(spec: LoadSpec, versions: dict[int, Version], journal: Journal, ses
     facts = facts_of(kept.relation, session)
     if facts is None or facts.oid != kept.oid:
         raise _cannot_be_kept_up(spec, str(kept.relation), "it is not there any more, or another table")
-    found, live = from_text(text, spec), journal.live(spec.table)[0]
+    found, (live, _) = from_text(text, spec), journal.live(spec.table)
     apart = found.source != getattr(spec_of(spec, live, journal), "source", None)
-    return found.of_version(kept.number, shadow=True, lands_apart=apart)
+    return found.of_version(kept.number, beside=True, lands_apart=apart)
 
 
 def _has_own_source(spec: LoadSpec, live: int, journal: Journal) -> bool:
@@ -90,7 +90,7 @@ def write_down_shadow(spec: LoadSpec, session: Session, attempt: Attempt | None)
     with session.transaction():
         journal = Journal(session, attempt)
         journal.lock_shared(spec.table)
-        there = spec.of_version(spec.table_version, shadow=True)
+        there = spec.of_version(spec.table_version, beside=True)
         known = {version.number: version for version in journal.versions(spec.table)}.get(there.number)
         facts = facts_of(there.relation, session)
         if facts is None or (known and known.state not in SHADOW):

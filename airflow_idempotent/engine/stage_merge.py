@@ -86,8 +86,10 @@ def current_step(load: Load, session: Session) -> Step:
     with session.transaction():
         load = replace(load, spec=addressed(load.spec, load.target, session))
         shape = session.shape(load.spec.relation)
+        is_new = shape is None and load.spec.is_beside
+        live = session.shape(addressed(load.spec, "live", session).relation) if is_new else None
         try:
-            return build_step(load, shape)
+            return build_step(load, shape, live)
         except TargetMissingError as missing:
             raise replace(missing, similar=session.similar(load.spec.relation)) from None
 

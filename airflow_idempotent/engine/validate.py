@@ -64,23 +64,24 @@ def validate(
                 return standing
             looked = _look(found, shape, session, ledger, batches)
             receipt = _record(found, looked, ledger, seconds=time.monotonic() - started)
-            if load.target == "shadow" and found.spec.is_shadow and is_compared(found.spec):
+            receipt = replace(receipt, changed=held is None or not held.is_of(receipt.measure))
+            if load.target == "shadow" and found.spec.is_beside and is_compared(found.spec):
                 receipt = replace(receipt, comparison=_compared(found, session, attempt or Attempt()))
-            return replace(receipt, changed=held is None or not held.is_of(receipt.measure))
+            return receipt
 
     spec, where = load.spec, {"table": load.spec.table, "partition": load.partition.key}
     timeouts = Timeouts(spec.lock_timeout, spec.statement_timeout)
     receipt = attempt_at(
         work, table=spec.table, partition=load.partition.key, connect=connect, timeouts=timeouts, attempt=attempt
     )
-    if (compared := receipt.comparison) is not None:
-        level = logging.INFO if compared.likeness is Likeness.CLEAN else logging.WARNING
-        told = compared.message or f"{compared.rows or 0:,} rows, as in the live table"
-        log.log(level, "validate table=%s partition=%s likeness=%s %s", *where.values(), compared.likeness, told)
     if receipt.replayed:
         log.info(
             "validate table=%s partition=%s replayed=True: unchanged since event %s", *where.values(), receipt.event_id
         )
+    if (compared := receipt.comparison) is not None:
+        level = logging.INFO if compared.likeness is Likeness.CLEAN else logging.WARNING
+        told = compared.message or f"{compared.rows or 0:,} rows, as in the live table"
+        log.log(level, "validate table=%s partition=%s likeness=%s %s", *where.values(), compared.likeness, told)
     for result in receipt.checks:
         log.info("validate table=%s partition=%s verdict=%s %s", *where.values(), result.verdict, result)
     if failures := closes_gate(receipt.checks):
@@ -158,7 +159,7 @@ def _compared(load: Load, session: Session, attempt: Attempt) -> Comparison:
         session.execute(Statement("ROLLBACK TO SAVEPOINT idem_compare"))
         found = not_comparable(reason(error))
     where: dict[str, Any] = {"table": load.spec.table, "version": load.spec.number, "partition": load.partition.key}
-    where["live"] = Journal(session).live(load.spec.table)[0]
+    where["live"], _ = Journal(session).live(load.spec.table)
     session.execute(record_comparison(where, found, attempt.lane))
     return found
 

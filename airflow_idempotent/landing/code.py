@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_idempotent.core.manifest import PinnedQuery
 from airflow_idempotent.core.partition import Partition
-from airflow_idempotent.core.window import Position
+from airflow_idempotent.core.window import Position, Window, position_of
 from airflow_idempotent.landing.callables import call
 from airflow_idempotent.landing.inputs import PythonInput, QueryInput, Reading, TransformInput
 from airflow_idempotent.spec.fingerprint import query_fingerprint
@@ -47,6 +47,14 @@ def pinned(source: Transform, partition: Partition, *, cutoff_ts: datetime, run_
     }
     binds = {name: values[name] for name in source.binds}
     return TransformInput(PinnedQuery(source.sql, source.columns, query_fingerprint(source.sql), binds))
+
+
+def bounds_of(partition: Partition, window: Window | None) -> tuple[Position, Position | None]:
+    """From where to where a batch was read, to read the same again; its partition where nothing says otherwise."""
+    low = position_of(window.low) if window else None
+    if window is None or low is None:
+        return partition.start, None
+    return low, position_of(window.high) if window.is_numbered else None
 
 
 def query_input(

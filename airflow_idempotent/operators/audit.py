@@ -13,8 +13,8 @@ from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.engine.audit import Asked, audit
 from airflow_idempotent.errors import DriftError
-from airflow_idempotent.landing.code import python_input
-from airflow_idempotent.landing.inputs import Input, QueryInput
+from airflow_idempotent.landing.code import bounds_of, python_input, query_input
+from airflow_idempotent.landing.inputs import Input
 from airflow_idempotent.landing.recheck import recheck
 from airflow_idempotent.landing.store import BatchStore
 from airflow_idempotent.operators.audit_params import AuditParams, read_audit_params
@@ -86,9 +86,10 @@ class AuditOperator(BaseOperator):
         if not isinstance(source, Query):
             return None
         variables: Any = {**context, "partition": partition}
-        binds = {"start": partition.start, "end": partition.end, "cutoff_ts": cutoff_ts, "key": partition.key}
         sql = str(self.render_template(source.sql, variables))
-        return QueryInput(sql, binds, self.connections.source(source.conn_id))
+        low, high = bounds_of(partition, manifest.window)
+        connect = self.connections.source(source.conn_id)
+        return query_input(self.spec, source, partition, sql, cutoff_ts, low, connect, high=high)
 
     def _tell(self, report: Report) -> None:
         table = report.table

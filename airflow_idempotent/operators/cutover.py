@@ -21,18 +21,7 @@ USUAL_WAIT = timedelta(hours=12)
 
 def order_of(spec: TableSpec) -> SwapOrder:
     """The swap that a spec asks for."""
-    publish = spec.publish
-    return SwapOrder(
-        spec.live,
-        version=spec.table_version,
-        allow_changes=True,
-        gates=publish.gates,
-        by=publish.by,
-        on_dependents=publish.on_dependents,
-        timeouts=Timeouts(spec.lock_timeout, spec.statement_timeout),
-        keeping=publish.keeping,
-        rollback_window=publish.rollback_window,
-    )
+    return spec.publish.order(spec.live, spec.table_version, Timeouts(spec.lock_timeout, spec.statement_timeout))
 
 
 def asked_by_param(spec: TableSpec, context: Mapping[str, Any]) -> bool:

@@ -120,6 +120,9 @@ class SwapTableOperator(VersionOperator):
     :param allow_changes: Also when columns, types or keys differ.
     :param by: ``rename``: the shadow takes the live table's name. ``view``: that name becomes a view of it. Default: as
         it is now, which is by rename until a first swap by view.
+    :param partition: Key of the one partition that the shadow takes the place of, like ``{{ ds }}`` or ``2025-05``: its
+        child table and the shadow change places, other partitions are left alone.
+    :param timezone: The time zone whose calendar cuts it, default ``UTC``.
     :param keep_for: How long retired versions stay at least: ``7d`` (default), ``12h``.
     :param keep_versions: How many retired versions stay at least, default 1.
     :param approval: What the task that asks somebody got for an answer, where the spec says ``cutover: manual``.
@@ -127,7 +130,8 @@ class SwapTableOperator(VersionOperator):
 
     shallow_copy_attrs: Sequence[str] = ("spec",)
     template_fields: Sequence[str] = (
-        *VersionOperator.template_fields, "shadow", "version", "by", "keep_for", "keep_versions", "approval"
+        *VersionOperator.template_fields,
+        "shadow", "version", "by", "partition", "timezone", "keep_for", "keep_versions", "approval",
     )  # fmt: skip
 
     def __init__(
@@ -140,6 +144,8 @@ class SwapTableOperator(VersionOperator):
         allow_empty: bool = False,
         allow_changes: bool = False,
         by: By | None = None,
+        partition: str | None = None,
+        timezone: str = "UTC",
         keep_for: str | int = "7d",
         keep_versions: int | str = 1,
         approval: Any = None,
@@ -153,6 +159,8 @@ class SwapTableOperator(VersionOperator):
         self.allow_empty = allow_empty
         self.allow_changes = allow_changes
         self.by = by
+        self.partition = partition
+        self.timezone = timezone
         self.keep_for = keep_for
         self.keep_versions = keep_versions
 
@@ -167,6 +175,8 @@ class SwapTableOperator(VersionOperator):
             allow_empty=self.allow_empty,
             allow_changes=self.allow_changes,
             by=self.way,
+            partition=self.partition if self.partition and self.partition not in LOST else "",
+            timezone=self.timezone,
             on_dependents=self.dependents,
             timeouts=self.timeouts,
             keeping=(keeping := Keeping(duration(self.keep_for), int(self.keep_versions))),
@@ -228,7 +238,7 @@ class SwapTableOperator(VersionOperator):
         words: dict[str, Any] = {"connect": self.connections.warehouse(conn_id)}
         words["attempt"] = attempt_of(context, "manual")
         self.swapped = done = swap(order, **words)
-        cleaned = clean_up(order.live, keeping, timeouts=order.timeouts, **words)
+        cleaned = clean_up(Relation.parse(done.table), keeping, timeouts=order.timeouts, **words)
         return done.as_pointer() | {"dropped": list(cleaned.dropped), "left": dict(cleaned.left)}
 
 

@@ -34,6 +34,8 @@ class ValidatePartitionOperator(PartitionOperator):
     :param conn_id: Airflow connection of the PostgreSQL that holds the table.
     :param checks: What must hold, as in a spec file: ``[{"unique": ["order_id"]}, {"row_count": {"min": 1}}]``.
     :param partition_by: How the table's time axis is cut: ``{"column": "order_date", "grain": "day"}``.
+    :param strategy: How rows got in, as for ``StageMergeOperator``; needed where a batch is the whole table, as for
+        ``snapshot``: which rows are its partition follows from it. Default ``merge``.
     :param event_time: Column that says when a row happened.
     :param on_empty: ``fail`` (default) when the partition is empty; otherwise checks are not evaluated.
     :param lock_timeout: Seconds to wait for another run of the same partition, default 300.
@@ -48,6 +50,7 @@ class ValidatePartitionOperator(PartitionOperator):
         "conn_id",
         "checks",
         "partition_by",
+        "strategy",
         "event_time",
         "on_empty",
         "lock_timeout",
@@ -64,6 +67,7 @@ class ValidatePartitionOperator(PartitionOperator):
         conn_id: str | None = None,
         checks: Sequence[Any] | None = None,
         partition_by: Mapping[str, Any] | PartitionBy | None = None,
+        strategy: str | Mapping[str, Any] | None = None,
         event_time: str | None = None,
         on_empty: str | None = None,
         lock_timeout: float | None = None,
@@ -77,6 +81,7 @@ class ValidatePartitionOperator(PartitionOperator):
         self.conn_id = conn_id
         self.checks = checks
         self.partition_by = partition_by
+        self.strategy = strategy
         self.event_time = event_time
         self.on_empty = on_empty
         self.lock_timeout = lock_timeout

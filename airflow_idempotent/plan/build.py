@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from airflow_idempotent.core.actions import (
     Action,
     CopyBatch,
+    CreateLike,
     CreateStaging,
     CreateTarget,
     EnsureChild,
@@ -22,7 +23,7 @@ from airflow_idempotent.core.drift import SchemaChange
 from airflow_idempotent.core.manifest import Manifest
 from airflow_idempotent.core.partition import Partition
 from airflow_idempotent.core.relation import short_name
-from airflow_idempotent.core.staged import Staged
+from airflow_idempotent.core.staged import Numbered, Staged
 from airflow_idempotent.core.step import Step, Timeouts
 from airflow_idempotent.core.version import Target
 from airflow_idempotent.errors import TargetMissingError
@@ -75,15 +76,25 @@ def page_fill(spec: LoadSpec) -> int:
     return ROOM_FOR_UPDATES if spec.strategy.updates_in_place(spec.unique_key, spec.version) else 100
 
 
-def build_step(load: Load, shape: TableShape | None) -> Step:
+def shadow_like(spec: LoadSpec, live: TableShape | None) -> TableShape | None:
+    """The shadow as we would make it after the live table, where the spec has no columns for it; None where it has."""
+    if not spec.is_beside or spec.columns or live is None or live.partitioned != spec.partition_by.declarative:
+        return None
+    return replace(live, relation=spec.relation, intercepted=False)
+
+
+def build_step(load: Load, shape: TableShape | None, live: TableShape | None = None) -> Step:
     """The step that loads a batch. ``shape`` is the target as it is, None when it does not exist.
+
+    ``live`` is the live table where a shadow of it is not there yet.
 
     Raises:
         TargetMissingError: the target does not exist and cannot be created.
         SchemaDriftError: the columns of batch, spec and target do not fit together.
     """
     spec = load.spec
-    target = shape or created_shape(spec)
+    like = shadow_like(spec, live)
+    target = shape or like or created_shape(spec)
     ruled = ruling(spec, load.manifest, target)
     target = changed_shape(target, ruled.change)
     columns, ignored = batch_columns(spec, load.manifest, target, ruled.problems)
@@ -105,7 +116,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         partition=load.partition,
         manifest=load.manifest,
         actions=tuple(actions),
-        prepare=preparation(load, shape, target, ruled.change),
+        prepare=preparation(load, shape or like, target, ruled.change, made_like=live if like and not shape else None),
         notes=ruled.change.notes,
         exclusive=strategy.is_exclusive(target, spec.unique_key),
         scope=strategy.speaks_for,
@@ -113,7 +124,7 @@ def build_step(load: Load, shape: TableShape | None) -> Step:
         spec_fingerprint=fingerprint(spec),
         name=spec.table,
         table_version=spec.number,
-        beside=spec.is_shadow,
+        beside=spec.is_beside,
         # What a query reads may have changed, though the query has not.
         may_replay=load.skip_unchanged and not load.manifest.query,
         consecutive_since=consecutive_since(spec),
@@ -159,18 +170,27 @@ def stage(load: Load, target: TableShape, columns: tuple[str, ...]) -> Staged:
         within=(by, load.partition) if by and target.partitioned and by in spec.unique_key else None,
         deduplicated=bool(spec.unique_key and (spec.checks or spec.strategy.always_deduplicates)),
         allows_empty=spec.on_empty == "publish_empty",
+        of=Numbered(spec.live, spec.number),
     )
 
 
-def preparation(load: Load, shape: TableShape | None, target: TableShape, change: SchemaChange) -> tuple[Action, ...]:
+def preparation(
+    load: Load,
+    shape: TableShape | None,
+    target: TableShape,
+    change: SchemaChange,
+    made_like: TableShape | None = None,
+) -> tuple[Action, ...]:
     """What must be there before the batch can be written: the table, its columns, the child of the partition.
 
-    ``shape`` is the table as it is, ``target`` as it will be.
+    ``shape`` is the table as it is, or as another one is that it is ``made_like``; ``target`` as it will be.
     """
     spec, column = load.spec, load.spec.partition_by.column
     prepare: list[Action] = []
     declared = column if spec.partition_by.declarative else None
-    if shape is None:
+    if made_like:
+        prepare.append(CreateLike(spec.relation, made_like.relation, page_fill(spec), declared))
+    elif shape is None:
         prepare.append(
             CreateTarget(spec.relation, created_shape(spec).columns, spec.created_key, page_fill(spec), declared)
         )
@@ -179,7 +199,8 @@ def preparation(load: Load, shape: TableShape | None, target: TableShape, change
     prepare += actions_of(change, target.relation, spec.strategy.defaults())
     if declared and target.partitioned:
         prepare.append(EnsureChild(spec.relation, target[declared], load.partition, page_fill(spec)))
-    return (*prepare, *spec.strategy.made(spec.relation, spec.unique_key, target_version(spec, target)))
+    of = Numbered(spec.live, spec.number)
+    return (*prepare, *spec.strategy.made(spec.relation, spec.unique_key, target_version(spec, target), of))
 
 
 def blank_step(load: Load) -> Step:

@@ -93,6 +93,8 @@ def _is_left(item: Item, shadow: Inventory, as_built: bool) -> bool:
         return True  # its making failed: it is no index
     if item.column and item.column not in shadow.columns:
         return True
+    if as_built and item.kind in _AS_BUILT:
+        return True
     about = item.kind is Kind.COMMENT and item.facts[0] in ("INDEX", "CONSTRAINT", "STATISTICS")
     return as_built and (about or item.kind in _DESIGN)
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from airflow_idempotent.core.manifest import batch_folder, batch_id
+from airflow_idempotent.core.staged import Numbered
 from airflow_idempotent.plan.rules import EMPTY, SCHEMA, bad, conflict, late, misplaced, null_key, rerun
 from airflow_idempotent.spec.fingerprint import fingerprint
 from airflow_idempotent.spec.python_source import OFFERED, Python
@@ -74,7 +75,7 @@ _OPTIONS = {
 def explain(spec: TableSpec, inherited: Collection[str] = ()) -> Explanation:
     """The spec in words. ``inherited`` are the dotted names of the options that ``defaults.yml`` gave."""
     topics = []
-    own = spec.strategy.says(spec.relation, spec.unique_key, spec.version)
+    own = spec.strategy.says(Numbered(spec.live, spec.table_version), spec.unique_key, spec.version)
     for name, general in _topics(spec):
         text = own.get(name, general)
         options = _OPTIONS.get(name, ())
@@ -204,7 +205,7 @@ def _target(spec: TableSpec) -> str:
 
 def _versions(spec: TableSpec) -> str:
     """How readers come to read it; nothing where loads write what they read."""
-    shadow = spec.of_version(spec.table_version, shadow=True).relation
+    shadow = spec.of_version(spec.table_version, beside=True).relation
     built = f"Loads with target shadow build version {spec.table_version} as {shadow}"
     if spec.publish.mode != "swap":
         return f"{built}; it is swapped in by hand." if spec.table_version > 1 else ""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from airflow_idempotent.checks import Diff, Reconcile
+from airflow_idempotent.checks import Diff, Reconcile, Relationships
 from airflow_idempotent.core.columns import Column
 from airflow_idempotent.core.data_types import catalogue_spelling
 from airflow_idempotent.core.partition import Grain, Partition
@@ -82,7 +82,7 @@ class LoadSpec(Model):
     )
 
     _number: int = PrivateAttr(1)
-    _is_shadow: bool = PrivateAttr(False)
+    _is_beside: bool = PrivateAttr(False)
     _behind: Relation | None = PrivateAttr(None)
     _lands_apart: bool = PrivateAttr(False)
 
@@ -118,11 +118,6 @@ class LoadSpec(Model):
             for name in sorted({name for name in names if names.count(name) > 1}):
                 yield path, f"column {name!r} is named twice"
         yield from self.strategy.problems(self.unique_key, self.version)
-        if self.table_version > 1 and self.strategy.kind == "cdc":
-            yield (
-                "table_version",
-                "strategy 'cdc' keeps its tombstones under the table's name: build it by hand",
-            )
         yield from self._unknown_columns()
         yield from self._misplaced()
         yield from self._without_key()
@@ -151,6 +146,9 @@ class LoadSpec(Model):
         for number, check in enumerate(self.checks):
             if isinstance(check, Diff) and not check.key and not self.unique_key:
                 yield f"checks.{number}.diff.key", "required without 'unique_key': which columns tell rows apart?"
+            if isinstance(check, Relationships) and check.other == self.live:
+                text = "is the table itself, whose rows may come with one batch: write a custom_sql check of this_model"
+                yield f"checks.{number}.relationships.to", text
 
     def unmet_needs(self) -> Iterator[Problem]:
         """What the strategy cannot do without."""
@@ -193,7 +191,7 @@ class LoadSpec(Model):
     @property
     def relation(self) -> Relation:
         """The table that is loaded: the live one, or this version of it, which is kept beside."""
-        return version_name(self.live, self._number) if self._is_shadow else self._behind or self.live
+        return version_name(self.live, self._number) if self._is_beside else self._behind or self.live
 
     @property
     def number(self) -> int:
@@ -201,24 +199,24 @@ class LoadSpec(Model):
         return self._number
 
     @property
+    def is_beside(self) -> bool:
+        """Whether what is loaded is a version beside the live one."""
+        return self._is_beside
+
+    @property
     def landed_as(self) -> str:
         """Under which name its batches are landed: the table's, or a version's that has a source of its own."""
         return str(version_name(self.live, self._number)) if self._lands_apart else self.table
 
-    @property
-    def is_shadow(self) -> bool:
-        """Whether it is loaded beside the live version."""
-        return self._is_shadow
-
     def of_version(
-        self, number: int, *, shadow: bool = False, behind: Relation | None = None, lands_apart: bool = False
+        self, number: int, *, beside: bool = False, behind: Relation | None = None, lands_apart: bool = False
     ) -> Self:
         """The same spec, for the live table that is this version, or for a version beside it.
 
-        ``behind`` is the table where readers read a view of it. ``lands_apart`` where it has a source of its own.
+        ``behind`` is the live table where readers read a view of it.
         """
         found = self.model_copy()
-        found._number, found._is_shadow, found._behind, found._lands_apart = number, shadow, behind, lands_apart
+        found._number, found._is_beside, found._behind, found._lands_apart = number, beside, behind, lands_apart
         return found
 
     def policy_for(self, option: str) -> str:

@@ -9,7 +9,9 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from airflow_idempotent.core.opening import DailyWindow
-from airflow_idempotent.core.version import Cutover, Keeping
+from airflow_idempotent.core.relation import Relation
+from airflow_idempotent.core.step import Timeouts
+from airflow_idempotent.core.version import Cutover, Keeping, SwapOrder
 from airflow_idempotent.spec.durations import Duration
 from airflow_idempotent.spec.expect import Expect
 from airflow_idempotent.spec.model import Model
@@ -92,6 +94,20 @@ class Publish(Model):
     def gates(self) -> Cutover:
         """What must hold before a version is swapped in."""
         return Cutover(self.clean_intervals, self.max_row_change, compared=self.compare)
+
+    def order(self, live: Relation, version: int, timeouts: Timeouts) -> SwapOrder:
+        """The swap of a version that loads have built, once its gates are open."""
+        return SwapOrder(
+            live,
+            version=version,
+            allow_changes=True,
+            gates=self.gates,
+            by=self.by,
+            on_dependents=self.on_dependents,
+            timeouts=timeouts,
+            keeping=self.keeping,
+            rollback_window=self.rollback_window,
+        )
 
 
 def named_publish(value: Any) -> Any:

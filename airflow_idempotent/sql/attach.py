@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, datetime
 
 from sqlglot import exp
 
 from airflow_idempotent.core.actions import ReplacePartition
 from airflow_idempotent.core.columns import TableShape
 from airflow_idempotent.core.relation import Relation
-from airflow_idempotent.sql.create import SHORT_WAIT
+from airflow_idempotent.sql.create import SHORT_WAIT, create_like
 from airflow_idempotent.sql.dialects.postgres import AttachPartition, DetachPartition
 from airflow_idempotent.sql.statement import Statement, column, quoted, statement, table
 
-_BOUNDS = "idem_bounds"
+BOUNDS = "idem_bounds"
 """A constraint that says what the bounds of the partition say, so that attaching need not look at the rows."""
 
 
 def child_for(action: ReplacePartition, target: TableShape) -> Statement:
     """The child for exactly this partition: (schema, name, kind, options); no row when there is none."""
     start, end = action.partition.bounds(target[action.column].data_type)
-    return Statement(_CHILD, {**_named(action.target), "start": start, "end": end})
+    return child_of_range(action.target, start, end)
+
+
+def child_of_range(parent: Relation, start: date | datetime, end: date | datetime) -> Statement:
+    """The child of exactly this range: (schema, name, kind, options); no row when there is none."""
+    return Statement(_CHILD, {**_named(parent), "start": start, "end": end})
 
 
 def losses(action: ReplacePartition, child: Relation, aside: Relation) -> Statement:
@@ -37,13 +43,13 @@ def build_aside(
         exp.Property(this=exp.var(name), value=exp.Literal.string(value))
         for name, _, value in (option.partition("=") for option in options)
     ]
-    create = _create_like(action.target, action.aside(child), *with_options, excluded=("IDENTITY", "INDEXES"))
+    create = create_like(action.target, action.aside(child), *with_options, excluded=("IDENTITY", "INDEXES"))
     start, end = _bounds(action, target)
     by = column(action.column)
     inside = exp.and_(
         exp.not_(by.is_(exp.null())), exp.GTE(this=by, expression=start), exp.LT(this=by.copy(), expression=end)
     )
-    check = exp.Constraint(this=quoted(_BOUNDS), expressions=[exp.CheckColumnConstraint(this=inside)])
+    check = exp.Constraint(this=quoted(BOUNDS), expressions=[exp.CheckColumnConstraint(this=inside)])
     return create, _alter(action.aside(child), exp.AddConstraint(expressions=[check]))
 
 
@@ -64,7 +70,7 @@ def index_aside(action: ReplacePartition, target: TableShape, child: Relation) -
     aside, parent = table(action.aside(child)), action.parent(child)
     by = exp.PartitionedByProperty(this=exp.Anonymous(this="RANGE", expressions=[quoted(action.column)]))
     return (
-        _create_like(action.target, parent, by, excluded=("IDENTITY",)),
+        create_like(action.target, parent, by, excluded=("IDENTITY",)),
         statement(AttachPartition(this=table(parent), child=aside, start=start, end=end)),
         statement(DetachPartition(this=table(parent), child=aside.copy())),
         statement(exp.Drop(tables=[table(parent)], kind="TABLE")),
@@ -79,7 +85,7 @@ def exchange(action: ReplacePartition, target: TableShape, child: Relation) -> t
         SHORT_WAIT,
         statement(DetachPartition(this=table(action.target), child=table(child))),
         statement(AttachPartition(this=table(action.target), child=table(aside), start=start, end=end)),
-        _alter(aside, exp.Drop(tables=[exp.table_(_BOUNDS, quoted=True)], kind="CONSTRAINT")),
+        _alter(aside, exp.Drop(tables=[exp.table_(BOUNDS, quoted=True)], kind="CONSTRAINT")),
         statement(exp.Drop(tables=[table(child)], kind="TABLE")),
         _alter(aside, exp.AlterRename(this=exp.table_(child.name, quoted=True))),
     )
@@ -101,15 +107,6 @@ def replace_partition(action: ReplacePartition, target: TableShape) -> tuple[Sta
 def _bounds(action: ReplacePartition, target: TableShape) -> list[exp.Expr]:
     by = target[action.column].data_type
     return [exp.Literal.string(bound.isoformat()) for bound in action.partition.bounds(by)]
-
-
-def _create_like(model: Relation, made: Relation, *properties: exp.Expr, excluded: Sequence[str]) -> Statement:
-    """CREATE TABLE as another one is, but for what is excluded."""
-    words = (("INCLUDING", "ALL"), *(("EXCLUDING", what) for what in excluded))
-    options = [exp.Property(this=word, value=exp.var(what)) for word, what in words]
-    schema = exp.Schema(this=table(made), expressions=[exp.LikeProperty(this=table(model), expressions=options)])
-    with_ = exp.Properties(expressions=list(properties)) if properties else None
-    return statement(exp.Create(kind="TABLE", this=schema, properties=with_))
 
 
 def _alter(relation: Relation, change: exp.Expr) -> Statement:

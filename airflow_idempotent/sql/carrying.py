@@ -31,8 +31,10 @@ Step = tuple[When, Statement]
 Pieces = list[str | exp.Expr]
 
 _CONTINUE = """
-SELECT setval(pg_get_serial_sequence(%(table)s, %(column)s)::regclass, numbers.last)
-FROM (SELECT pg_sequence_last_value(%(oid)s::bigint::oid::regclass) AS last) AS numbers
+SELECT setval(own.sequence, numbers.last)
+FROM (SELECT pg_get_serial_sequence(%(table)s, %(column)s)::regclass AS sequence) AS own,
+     LATERAL (SELECT greatest(pg_sequence_last_value(%(oid)s::bigint::oid::regclass),
+                              pg_sequence_last_value(own.sequence)) AS last) AS numbers
 WHERE numbers.last IS NOT NULL
 """
 _ENABLED = {"O": "ENABLE", "D": "DISABLE", "R": "ENABLE REPLICA", "A": "ENABLE ALWAYS"}
@@ -48,6 +50,11 @@ def phrase(*pieces: str | exp.Expr) -> Statement:
 def text(value: str) -> exp.Literal:
     """A value in a command that takes no binds."""
     return exp.Literal.string(value)
+
+
+def validate_constraint(relation: Relation, name: str) -> Statement:
+    """Check the rows that were there before a constraint."""
+    return phrase("ALTER TABLE", table(relation), "VALIDATE CONSTRAINT", quoted(name))
 
 
 def carried(
@@ -79,7 +86,7 @@ def carried(
         case _:
             yield from ((When.MOMENT, made) for made in _under_its_name(item, live, instead_of))
             if item.kind is Kind.REFERENCE and item.facts[4] == "true":
-                yield When.AFTER, phrase("ALTER TABLE", _child(item), "VALIDATE CONSTRAINT", quoted(item.facts[2]))
+                yield When.AFTER, validate_constraint(Relation(*item.facts[:2]), item.facts[2])
 
 
 def _of_another_name(item: Item, name: Relation) -> Item:
@@ -166,7 +173,7 @@ def _constraint(item: Item, live: Relation, shadow: Relation) -> Iterator[Step]:
         given = definition.removesuffix(" NOT VALID")
         yield When.MOMENT, phrase("ALTER TABLE", table(live), "ADD CONSTRAINT", quoted(name), given, "NOT VALID")
         if given == definition:
-            yield When.AFTER, phrase("ALTER TABLE", table(live), "VALIDATE CONSTRAINT", quoted(name))
+            yield When.AFTER, validate_constraint(live, name)
         return
     # Keys are named as their indexes, and those get the live names when names are exchanged.
     called: Pieces = ["CONSTRAINT", quoted(name)] if kind in ("c", "f") else []

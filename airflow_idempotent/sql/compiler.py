@@ -12,6 +12,7 @@ from airflow_idempotent.core.actions import (
     AddColumns,
     ApplyChanges,
     CopyBatch,
+    CreateLike,
     CreateStaging,
     CreateTarget,
     Deduplicate,
@@ -65,6 +66,8 @@ def compile_action(action: Action, target: TableShape) -> tuple[Statement, ...]:
     match action:
         case CreateTarget():
             return create.create_target(action)
+        case CreateLike():
+            return create.create_as(action)
         case AddColumns():
             return create.add_columns(action)
         case DropColumns():

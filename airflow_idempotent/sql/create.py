@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from airflow_idempotent.core.actions import (
     AddColumns,
+    CreateLike,
     CreateTarget,
     DropColumns,
     EnsureChild,
@@ -47,6 +50,39 @@ def create_target(action: CreateTarget) -> tuple[Statement, ...]:
         properties=exp.Properties(expressions=properties) if properties else None,
     )
     return statement(schema), statement(create)
+
+
+def create_as(action: CreateLike) -> tuple[Statement, ...]:
+    """CREATE TABLE with all that the other one has, then the search for what its rows need not have yet."""
+    properties: list[exp.Expr] = []
+    if action.partition_column:
+        by = exp.Anonymous(this="RANGE", expressions=[quoted(action.partition_column)])
+        properties.append(exp.PartitionedByProperty(this=by))
+    elif action.fillfactor < 100:
+        properties.append(exp.Property(this=exp.var("fillfactor"), value=exp.Literal.number(action.fillfactor)))
+    return create_like(action.like, action.target, *properties), secondary_indexes(action.target)
+
+
+def secondary_indexes(relation: Relation) -> Statement:
+    """The indexes of a table that keep nothing unique: (schema, name)."""
+    return Statement(
+        """
+SELECT n.nspname, i.relname
+FROM pg_catalog.pg_index x
+JOIN pg_catalog.pg_class i ON i.oid = x.indexrelid
+JOIN pg_catalog.pg_class c ON c.oid = x.indrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND NOT x.indisunique
+  AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conindid = x.indexrelid)
+ORDER BY 2
+""",
+        {"schema": relation.schema, "name": relation.name},
+    )
+
+
+def drop_index(relation: Relation) -> Statement:
+    """DROP INDEX."""
+    return statement(exp.Drop(tables=[table(relation)], kind="INDEX"))
 
 
 def add_columns(action: AddColumns) -> tuple[Statement, ...]:
@@ -126,6 +162,15 @@ WHERE n.nspname = %(schema)s AND p.relname = %(name)s
 """,
         {"schema": action.target.schema, "name": action.target.name, "start": start, "end": end},
     )
+
+
+def create_like(model: Relation, made: Relation, *properties: exp.Expr, excluded: Sequence[str] = ()) -> Statement:
+    """CREATE TABLE as another one is, but for what is excluded."""
+    words = (("INCLUDING", "ALL"), *(("EXCLUDING", what) for what in excluded))
+    options = [exp.Property(this=word, value=exp.var(what)) for word, what in words]
+    schema = exp.Schema(this=table(made), expressions=[exp.LikeProperty(this=table(model), expressions=options)])
+    with_ = exp.Properties(expressions=list(properties)) if properties else None
+    return statement(exp.Create(kind="TABLE", this=schema, properties=with_))
 
 
 def sql_name(relation: Relation) -> str:

@@ -56,7 +56,9 @@ SELECT named.path, named.kind, named.definition, named.name, n.nspname, named.of
     SELECT t.path, 'CONSTRAINT', concat_ws(' ', k.contype, pg_get_constraintdef(k.oid)), k.conname, t.relnamespace,
            t.relname
     FROM tree t JOIN pg_catalog.pg_constraint k ON k.conrelid = t.oid
+    LEFT JOIN pg_catalog.pg_constraint p ON p.oid = k.conparentid
     WHERE k.contype IN ('c', 'n', 'f') AND k.conislocal AND k.conparentid = 0 AND k.coninhcount = 0
+       OR k.contype = 'f' AND p.conrelid <> k.conrelid -- a child's, which does not follow when its parent's is renamed
 ) AS named JOIN pg_catalog.pg_namespace n ON n.oid = named.schema
 ORDER BY 1, 2, 3, 4
 """
@@ -114,6 +116,20 @@ def views_of(oid: int) -> Statement:
     return Statement(_VIEWS, {"oid": oid})
 
 
+_UNCHECKED = """
+SELECT n.nspname, c.relname, k.conname FROM pg_catalog.pg_constraint k
+JOIN pg_catalog.pg_class c ON c.oid = k.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE k.contype = 'f' AND NOT k.convalidated AND k.conparentid = 0 AND k.confrelid = %(oid)s::bigint::oid
+  AND (%(dependents)s OR k.conrelid = k.confrelid)
+ORDER BY 1, 2, 3
+"""
+
+
+def unchecked_keys(oid: int, *, dependents: bool) -> Statement:
+    """Rows (schema, table, key) of foreign keys to a table that hold for new rows only; its own, or of others too."""
+    return Statement(_UNCHECKED, {"oid": oid, "dependents": dependents})
+
+
 def rename_all(renames: Sequence[Rename]) -> Statement:
     """All of them in one round trip: readers wait meanwhile."""
     return Statement(";\n".join(rename(item).sql for item in renames))
@@ -124,6 +140,19 @@ def rename(item: Rename) -> Statement:
     if item.kind == "CONSTRAINT":
         return statement(RenameConstraint(this=table(item.relation), old=quoted(item.old), new=quoted(item.new)))
     return statement(RenameThing(this=table(item.relation), kind=item.kind, new=quoted(item.new)))
+
+
+def is_known(relation: Relation) -> Statement:
+    """Whether the planner has statistics of a table."""
+    return Statement(
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_stats WHERE schemaname = %(schema)s AND tablename = %(name)s)",
+        {"schema": relation.schema, "name": relation.name},
+    )
+
+
+def analyze(relation: Relation) -> Statement:
+    """ANALYZE; readers and writers go on."""
+    return statement(exp.Analyze(tables=[table(relation)]))
 
 
 def drop_table(relation: Relation) -> Statement:

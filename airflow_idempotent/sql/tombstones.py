@@ -14,6 +14,12 @@ from airflow_idempotent.sql.statement import Statement, column, data_type, quote
 DELETED_AT = "idem_deleted_at"
 """Not plainly ``deleted_at``: a key or a version may be called so."""
 
+TOMBSTONES = Statement(r"""
+SELECT c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = 'airflow_idempotent' AND c.relkind = 'r' AND c.relname LIKE 'tombstones\_%' ORDER BY 1
+""")
+"""All such tables: (name)."""
+
 FORGOTTEN_AT_ONCE = 100_000
 """Tombstones that one load forgets at most, so that its time stays bounded."""
 
@@ -49,6 +55,14 @@ def retype_tombstones(action: EnsureTombstones, target: TableShape, tombstones: 
     changed = [name for name in names if target[name].data_type != tombstones[name].data_type]
     alters = (exp.AlterColumn(this=quoted(name), dtype=data_type(target[name].data_type)) for name in changed)
     return tuple(statement(_alter(action.tombstones, alter)) for alter in alters)
+
+
+def take_over_tombstones(action: EnsureTombstones, before: Relation) -> Statement:
+    """All that another table of tombstones remembers, with when it was written."""
+    names = [*dict.fromkeys((*action.unique_key, *action.version)), DELETED_AT]
+    into = exp.Schema(this=table(action.tombstones), expressions=[quoted(name) for name in names])
+    rows = exp.select(*(column(name) for name in names)).from_(table(before))
+    return statement(exp.Insert(this=into, expression=rows))
 
 
 def forget_tombstones(tombstones: Relation, ttl: timedelta) -> Statement:

@@ -122,6 +122,7 @@ LANGUAGE sql STABLE AS $$
                                     to_char(j.partition_end AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || '+00')
                          ELSE j.max_version END AS version_text
         FROM joined j WHERE j.broken = 0
+        OFFSET 0  -- or each use of the text would compute it again
     ), counted AS (
         SELECT count(*) AS events, max(c.newest_cursor) AS cursor_name, max(c.watermark) AS watermark,
                max(c.watermark_number) AS number,

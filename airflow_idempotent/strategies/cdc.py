@@ -21,7 +21,7 @@ from airflow_idempotent.core.actions import (
 from airflow_idempotent.core.actions.changes import Events
 from airflow_idempotent.core.columns import DELETED, Column, TableShape
 from airflow_idempotent.core.relation import Relation, short_name
-from airflow_idempotent.core.staged import Staged
+from airflow_idempotent.core.staged import Numbered, Staged
 from airflow_idempotent.strategies.strategy import Strategy
 
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
@@ -118,7 +118,7 @@ class Cdc(Strategy):
         """Always: a deletion writes where an insert of the same key does not look, so no index stops the two."""
         return True
 
-    def says(self, target: Relation, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Mapping[str, str]:
+    def says(self, target: Numbered, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Mapping[str, str]:
         ttl = self.tombstone_ttl
         age = "for ever" if ttl is None else f"for {ttl.days} days" if ttl == timedelta(ttl.days) else f"for {ttl}"
         side = tombstones_of(target, unique_key, version)
@@ -136,8 +136,10 @@ class Cdc(Strategy):
     def _is_partial(self) -> bool:
         return self.unchanged_column is not None or self.unchanged_value is not None
 
-    def made(self, target: Relation, unique_key: tuple[str, ...], version: tuple[str, ...]) -> tuple[Action, ...]:
-        tombstones = tombstones_of(target, unique_key, version)
+    def made(
+        self, target: Relation, unique_key: tuple[str, ...], version: tuple[str, ...], of: Numbered | None = None
+    ) -> tuple[Action, ...]:
+        tombstones = tombstones_of(of or Numbered(target), unique_key, version)
         return (EnsureTombstones(target, tombstones, unique_key, version, self.tombstone_ttl is not None),)
 
     def prepare(self, staged: Staged) -> tuple[Action, ...]:
@@ -167,7 +169,7 @@ class Cdc(Strategy):
             unique_key=staged.unique_key,
             version=staged.version,
             sequence=staged.sequence,
-            tombstones=tombstones_of(staged.target, staged.unique_key, staged.version),
+            tombstones=tombstones_of(staged.of or Numbered(staged.target), staged.unique_key, staged.version),
             op_column=self.op_column,
             inserts=self.op_map.insert,
             updates=self.op_map.update,
@@ -179,6 +181,12 @@ class Cdc(Strategy):
         )
 
 
-def tombstones_of(target: Relation, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Relation:
-    """The table that remembers the deleted keys of ``target``, for this key and this version."""
-    return Relation("airflow_idempotent", short_name("tombstones", str(target), *unique_key, "by", *version))
+def tombstones_of(target: Numbered, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Relation:
+    """The table that remembers the deleted keys of a version of a table, for this key and these columns of versions."""
+    name = short_name(tombstones_prefix(target), *unique_key, "by", *version)
+    return Relation("airflow_idempotent", name)
+
+
+def tombstones_prefix(target: Numbered) -> str:
+    """How the names of all such tables of one version of a table begin."""
+    return short_name("tombstones", str(target.live), str(target.number))

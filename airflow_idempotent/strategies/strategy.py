@@ -9,7 +9,7 @@ from typing import ClassVar
 from airflow_idempotent.core.actions import Action, Deduplicate
 from airflow_idempotent.core.columns import Column, TableShape
 from airflow_idempotent.core.relation import Relation
-from airflow_idempotent.core.staged import Scope, Staged
+from airflow_idempotent.core.staged import Numbered, Scope, Staged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,12 +107,14 @@ class Strategy:
         """Whether other writers of the whole table must be kept out, since no index would stop them."""
         return not target.is_unique(unique_key)
 
-    def says(self, target: Relation, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Mapping[str, str]:
+    def says(self, target: Numbered, unique_key: tuple[str, ...], version: tuple[str, ...]) -> Mapping[str, str]:
         """What ``explain`` says of it where the general sentence would not be true: topic to text."""
         return {}
 
-    def made(self, target: Relation, unique_key: tuple[str, ...], version: tuple[str, ...]) -> tuple[Action, ...]:
-        """What must exist beside the target before a batch is loaded."""
+    def made(
+        self, target: Relation, unique_key: tuple[str, ...], version: tuple[str, ...], of: Numbered | None = None
+    ) -> tuple[Action, ...]:
+        """What must exist beside the target before a batch is loaded; ``of`` is which version it is."""
         return ()
 
     def prepare(self, staged: Staged) -> tuple[Action, ...]:

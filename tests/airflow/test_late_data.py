@@ -14,6 +14,7 @@ import pytest
 from airflow.providers.common.compat.sdk import DAG, AirflowFailException, AirflowSkipException, Asset
 
 from airflow_idempotent import AtomicLandOperator, StageMergeOperator, ValidatePartitionOperator
+from airflow_idempotent.operators.audit import AuditOperator
 from airflow_idempotent.operators.plan import PlanOperator
 from airflow_idempotent.spec.loader import load_mapping
 from tests.airflow.counting import Backend
@@ -360,3 +361,20 @@ def test_a_backfill_by_an_integer_cursor_reads_its_partition_by_the_time(
     assert effects(receipt) == {"inserted": 2}
     warehouse.execute("select cursor_number from airflow_idempotent.watermarks")
     assert warehouse.fetchall() == []
+
+
+@pytest.mark.parametrize(("kind", "more"), [("shop", ", '2025-05-02 09:00Z'"), ("numbers", "")])
+def test_an_audit_asks_an_incremental_query_for_the_window_of_each_batch(
+    warehouse: Any, kind: str, more: str, request: pytest.FixtureRequest
+) -> None:
+    words = request.getfixturevalue(kind) | {"audit": {"sample": "all", "requery": True}}
+    done(words, scheduled(1))
+    warehouse.execute(f"insert into shop values (9, 90, 'z', '2025-05-02'{more})")
+    audits = AuditOperator(task_id="audit", spec=load_mapping(words, name="orders.yaml"))
+
+    before = audits.execute(scheduled(5))
+    warehouse.execute("update shop set note = 'forged' where order_id = 1")
+    after = audits.execute(scheduled(6))
+
+    assert before == []
+    assert [(alarm["cause"], alarm["partitions"]) for alarm in after] == [("source_changed", ["2025-05-01"])]

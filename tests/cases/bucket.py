@@ -10,24 +10,25 @@ from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
 
 from airflow_idempotent.operators.connections import storage_path
 from tests.cases.case import Step
-from tests.cases.faults import Interrupted, Work, replaced
+from tests.cases.faults import Interrupted, Work, replaced, wait_for
 from tests.cases.landings import whole_batches
 from tests.cases.loads import root_of
 from tests.cases.world import World
 
 
 class Upload(MemoryFile):  # type: ignore[misc]
-    """Sends its content when it is closed, unless it was discarded."""
+    """Sends its content when it is closed first, unless it was discarded."""
 
-    discarded = False
+    over = False
 
     def discard(self) -> None:
         """Abort the upload."""
-        self.discarded = True
+        self.over = True
 
     def close(self) -> None:
-        """Complete the upload."""
-        if not self.discarded:
+        """Complete the upload. Python closes it once more when it forgets it: that brings no object back."""
+        if not self.over:
+            self.over = True
             self.commit()
 
 
@@ -67,16 +68,23 @@ class Poller(Thread):
     def run(self) -> None:
         while not self._done.wait(0.002):
             try:
-                self.seen.append(len(whole_batches(self._root)))
+                found = len(whole_batches(self._root))
                 self.wrong += [path for path, data in parts(self._root) if data not in self._allowed]
+                self.seen.append(found)
             except Exception as error:  # noqa: BLE001, whatever a reader would see
                 self.wrong.append(repr(error))
+
+    def look(self) -> int:
+        """How many batches a look finds that begins from now on; on a busy machine it takes a while to come."""
+        after = len(self.seen) + 1
+        wait_for(lambda: self.wrong or len(self.seen) > after, "the reader of the destination")
+        assert not self.wrong, self.wrong[0]
+        return self.seen[-1]
 
     def stop(self) -> None:
         """End it; what it saw must have been whole."""
         self._done.set()
         self.join()
-        assert self.seen
         assert not self.wrong, self.wrong[0]
 
 
@@ -97,10 +105,10 @@ def upload_stops(world: World, step: Step, work: Work) -> None:
         with replaced(Upload, "write", _half):
             work()
     except Interrupted as stopped:
-        assert not whole_batches(root), "half an upload is visible"
+        assert poller.look() == 0, "half an upload is visible"
         with replaced(Bucket, "cp_file", _impossible), replaced(Bucket, "_rm", _impossible):
             work()
-        assert len(whole_batches(root)) == 1, "the next attempt did not land it"
+        assert poller.look() == 1, "the next attempt did not land it"
         raise Interrupted(str(stopped)) from None
 
 

@@ -25,7 +25,7 @@ from airflow_idempotent.core.manifest import FORMATS, Part
 from airflow_idempotent.core.partition import Grain
 from airflow_idempotent.core.profile import ColumnProfile, Profile, Sampling
 from airflow_idempotent.core.relation import Relation
-from airflow_idempotent.core.staged import Staged
+from airflow_idempotent.core.staged import Numbered, Staged
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.sql.checks import (
     Place,
@@ -207,6 +207,8 @@ class Page:
         match name:
             case "target":
                 return self.relation
+            case "like":
+                return Relation.parse(value)
             case "columns" if kind is CreateTarget:
                 return self.shape.columns
             case "columns" if kind is AddColumns:
@@ -225,7 +227,7 @@ class Page:
                 assert isinstance(self.strategy, Cdc)
                 return self.strategy.events_of(self.staged)
             case "tombstones":
-                return tombstones_of(self.relation, self.staged.unique_key, self.staged.version)
+                return tombstones_of(Numbered(self.relation), self.staged.unique_key, self.staged.version)
             case "partition":
                 return Grain.DAY.parse(value)
             case "within":

@@ -13,6 +13,7 @@ from airflow_idempotent.checks import CHECKS
 from airflow_idempotent.core.actions import (
     ApplyChanges,
     CopyBatch,
+    CreateLike,
     CreateStaging,
     CreateTarget,
     Deduplicate,
@@ -81,12 +82,16 @@ def test_postgres_runs_it(page: Page, connect: Connect) -> None:
 def prepare(page: Page, session: Session) -> None:
     """What the statements of the page find when their turn comes."""
     kinds = {type(action) for action in page.actions}
-    if CreateTarget in kinds:
+    if kinds & {CreateTarget, CreateLike}:
+        make_models(page, session)
         return
     session.execute(Statement(f'CREATE SCHEMA IF NOT EXISTS "{page.relation.schema}"'))
     by = next((column_of(action) for action in page.actions if isinstance(action, CUTTING)), None)
     for made in compile_action(CreateTarget(page.relation, page.shape.columns, (), partition_column=by), page.shape):
         session.execute(made)
+    for name in page.check.tables_used if "check" in page.given else ():
+        other = ".".join(map(quoted, name.split(".")))
+        session.execute(Statement(f"CREATE TABLE IF NOT EXISTS {other} (LIKE {target(page)})"))
     for key in page.shape.unique_keys:
         columns = ", ".join(quoted(name) for name in sorted(key))
         session.execute(Statement(f"CREATE UNIQUE INDEX ON {target(page)} ({columns})"))
@@ -120,6 +125,14 @@ CUTTING = (EnsureChild, ReplacePartition)
 
 def column_of(action: EnsureChild | ReplacePartition) -> str:
     return action.column.name if isinstance(action, EnsureChild) else action.column
+
+
+def make_models(page: Page, session: Session) -> None:
+    """The tables that others are made like."""
+    for action in page.actions:
+        if isinstance(action, CreateLike):
+            for made in compile_action(CreateTarget(action.like, page.shape.columns, ()), page.shape):
+                session.execute(made)
 
 
 def make_children(page: Page, session: Session) -> None:

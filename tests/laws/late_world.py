@@ -1,8 +1,9 @@
 """Many seeded schedules of late data in one source, loaded by the engine run after run, as a scheduler would.
 
 Each schedule is a stream of its own: events that are late, delivered twice, corrected, and, where the source is read by
-a watermark, committed hours after their cursor. What goes wrong with the runs is drawn for all schedules together:
-runs that fail after their rows were staged, runs that come days later, runs that are repeated.
+a watermark (a time, or a number that rises), committed hours after their cursor. What goes wrong with the runs is drawn
+for all schedules together: runs that fail after their rows were staged, runs that come days later, runs that are
+repeated.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from airflow_idempotent.core.step import Attempt, Receipt
+from airflow_idempotent.core.window import position_of
 from airflow_idempotent.engine.stage_merge import stage_merge
 from airflow_idempotent.engine.states import watermark_of
 from airflow_idempotent.landing.code import query_input
@@ -35,7 +37,7 @@ FIRST = datetime(2025, 5, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 DAYS, MAX_LATE, EVENTS = 6, 3, 3
 LAG_HOURS = 30
-Mode = Literal["watermark", "lookback"]
+Mode = Literal["watermark", "numbers", "lookback"]
 Key = tuple[int, int]
 
 COLUMNS = [
@@ -81,12 +83,26 @@ class Schedules:
         draw = Draw(f"commits {number}")
         for day, batch in enumerate(simulation.batches):
             for row in batch.rows or ():
-                late = draw.below(LAG_HOURS) if mode == "watermark" and draw.chance(0.4) else 0
+                late = draw.below(LAG_HOURS) if mode != "lookback" and draw.chance(0.4) else 0
                 shown = max((row["ingested_at"] - FIRST) // timedelta(hours=1), day * 24) + late
                 names = ("event_id", "event_time", "ingested_at", "value")
                 self.rows.setdefault(shown, []).append((number, *(row[name] for name in names)))
         for key, row in simulation.end_state.items():
             self.right[number, key] = (row["ingested_at"], row["value"])
+
+    def number(self) -> int:
+        """Give each row a number in the order of its writing; by how much one that shows late is behind others."""
+        written = sorted(
+            (row[3], row, shown, place) for shown, rows in self.rows.items() for place, row in enumerate(rows)
+        )
+        for number, (_, row, shown, place) in enumerate(written):
+            self.rows[shown][place] = (*row, number)
+        greatest, behind = -1, 0
+        for shown in sorted(self.rows):
+            numbers = [row[-1] for row in self.rows[shown]]
+            behind = max(behind, greatest - min(numbers))
+            greatest = max(greatest, *numbers)
+        return behind
 
     def until(self, hour: int) -> Iterator[tuple[Any, ...]]:
         """Rows that the source shows from now on, before that hour; each is given once."""
@@ -109,18 +125,23 @@ class LateWorld:
         self.connection = self.connect()
         self.store = BatchStore(self.folder / self.name)
         self.spec = self._spec()
-        columns = ", ".join(f"{column['name']} {column['data_type']}" for column in COLUMNS)
+        columns = ", ".join(f"{column.name} {column.data_type}" for column in self.spec.columns)
         self.execute(f"create table {self.name}_src ({columns}); create index on {self.name}_src (ingested_at)")
 
     def _spec(self) -> TableSpec:
-        where = "" if self.mode == "watermark" else " WHERE event_time >= :start AND event_time < :end"
-        source = {"kind": "query", "conn_id": "src", "sql": f"SELECT * FROM {self.name}_src{where}"}
-        late = {"lookback": MAX_LATE + 3}
+        where = " WHERE event_time >= :start AND event_time < :end" if self.mode == "lookback" else ""
+        source: dict[str, Any] = {"kind": "query", "conn_id": "src", "sql": f"SELECT * FROM {self.name}_src{where}"}
+        late: dict[str, Any] = {"lookback": MAX_LATE + 3}
+        columns = list(COLUMNS)
         if self.mode == "watermark":
             source["cursor"], late = "ingested_at", {"watermark_lag": f"{LAG_HOURS + 1}h"}
+        elif self.mode == "numbers":
+            source |= {"cursor": "number", "initial_value": 0}
+            columns.append({"name": "number", "data_type": "bigint"})
+            late = {"watermark_lag": self.schedules.number()}
         return load_mapping(
             {
-                "table": self.name, "start_date": "2025-05-01", "source": source, "columns": COLUMNS,
+                "table": self.name, "start_date": "2025-05-01", "source": source, "columns": columns,
                 "unique_key": ["schedule", "event_id"], "version": ["ingested_at"], "event_time": "event_time",
                 "late_data": late, "landing": {"keep_batches": 2}, "on_empty": "publish_empty",
             },
@@ -147,8 +168,8 @@ class LateWorld:
         """The scheduled run of a day: plan, then each partition from source to table; or until it crashes."""
         start = FIRST + day * DAY
         run = Run(now=now, run_type="scheduled", logical_date=start, interval=(start, start + DAY))
-        if self.mode == "watermark":
-            run = replace(run, watermark=watermark_of(self.connect, self.spec.table, "ingested_at"))
+        if isinstance(self.spec.source, Query) and (cursor := self.spec.source.cursor):
+            run = replace(run, watermark=watermark_of(self.connect, self.spec.table, cursor))
         for pointer in resolve(self.spec, run).as_pointers():
             self._load(pointer, f"run of {day}", crash)
 
@@ -161,11 +182,11 @@ class LateWorld:
             partition, self.store.manifests(self.spec.table, partition.key), run=f"dag/{run_id}/",
             cutoff_ts=pointer["cutoff_ts"], low=pointer.get("low", ""), cursor=source.cursor,
         )  # fmt: skip
-        cutoff, low = (datetime.fromisoformat(text) for text in (pinned.cutoff_ts, pinned.low))
+        cutoff, low = datetime.fromisoformat(pinned.cutoff_ts), position_of(pinned.low)
+        assert low is not None
+        known, high = pointer.get("known_until", ""), position_of(pinned.high)
         landed = land(
-            query_input(
-                self.spec, source, partition, source.sql, cutoff, low, self.connect, pointer.get("known_until", "")
-            ),
+            query_input(self.spec, source, partition, source.sql, cutoff, low, self.connect, known, high),
             store=self.store,
             table=self.spec.table, partition=partition, cutoff_ts=pinned.cutoff_ts, attempt=str(attempt),
         )  # fmt: skip
@@ -178,7 +199,7 @@ class LateWorld:
     def play(self, draw: Draw) -> None:
         """All days of the schedules, and those until nothing is late any more."""
         waiting: list[int] = []
-        last = DAYS + (2 if self.mode == "watermark" else MAX_LATE)
+        last = DAYS + (MAX_LATE if self.mode == "lookback" else 2)
         for day in range(last):
             self.deliver((day + 1) * 24 + 1)
             waiting.append(day)
@@ -204,14 +225,15 @@ class LateWorld:
 
     def differs_from_full_load(self) -> list[tuple[Any, ...]]:
         """Keys whose row is not what one load of all that the source has would have made of it."""
+        names = ", ".join(column["name"] for column in COLUMNS)  # a row that came twice has two numbers
         return self.execute(
             f"""
             with full_load as (
-                select distinct on (schedule, event_id) * from {self.name}_src
+                select distinct on (schedule, event_id) {names} from {self.name}_src
                 order by schedule, event_id, ingested_at desc
             )
-            (select * from full_load except all select * from {self.name})
-            union all (select * from {self.name} except all select * from full_load)
+            (select * from full_load except all select {names} from {self.name})
+            union all (select {names} from {self.name} except all select * from full_load)
             """
         )
 

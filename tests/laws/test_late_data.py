@@ -17,7 +17,8 @@ from tests.postgres_fixtures import DRIVERS, opening
 SCHEDULES = int(os.environ.get("AIRFLOW_IDEMPOTENT_LATE_SCHEDULES", "100"))
 WORLD = 200
 """Schedules that share a source, and what goes wrong with its runs."""
-WORLDS = max(2, SCHEDULES // WORLD)
+MODES: tuple[Mode, ...] = ("watermark", "lookback", "numbers")
+WORLDS = max(len(MODES), SCHEDULES // WORLD)
 
 
 def played(database: str, folder: Path, number: int, mode: Mode) -> tuple[LateWorld, Schedules]:
@@ -36,7 +37,7 @@ def played(database: str, folder: Path, number: int, mode: Mode) -> tuple[LateWo
 
 @pytest.mark.parametrize("number", range(WORLDS))
 def test_no_row_is_lost_and_none_is_there_twice(database: str, tmp_path: Path, number: int) -> None:
-    world, schedules = played(database, tmp_path, number, "watermark" if number % 2 == 0 else "lookback")
+    world, schedules = played(database, tmp_path, number, MODES[number % len(MODES)])
 
     assert len(schedules.right) > SCHEDULES // WORLDS * 15
     assert any(receipt.effects.unchanged for receipt in world.receipts), "no batch overlapped another"

@@ -139,6 +139,10 @@ class World:
         """Every row with the place it lies at and the transaction that wrote it."""
         return self.sql(f"SELECT tableoid, ctid::text, xmin::text, xmax::text, t.* FROM {spec.table} t ORDER BY 1, 2")
 
+    def terminate(self, pid: int) -> None:
+        """End a session, and wait until it is gone."""
+        self.sql("SELECT pg_terminate_backend(%s, 10000)", [pid])
+
     def sql(self, text: str, binds: Any = None) -> list[tuple[Any, ...]]:
         """Run a statement on a connection that stays open."""
         if not self.lines:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from airflow_idempotent.core.staged import Numbered
 from airflow_idempotent.core.step import Effects
 from airflow_idempotent.errors import (
     GateClosedError,
@@ -36,7 +37,7 @@ def made(db: Warehouse, columns: str = "id int PRIMARY KEY, v text, ver int, seq
 
 
 def tombstones(spec: LoadSpec) -> str:
-    return str(tombstones_of(spec.relation, spec.unique_key, spec.version))
+    return str(tombstones_of(Numbered(spec.relation), spec.unique_key, spec.version))
 
 
 def rows(db: Warehouse, columns: str = "id, v, ver") -> list[tuple[Any, ...]]:

@@ -11,7 +11,7 @@ from sqlglot import exp
 from airflow_idempotent.checks.expression import as_number
 from airflow_idempotent.core.step import Attempt
 from airflow_idempotent.core.verdict import CheckResult
-from airflow_idempotent.errors import GateClosedError
+from airflow_idempotent.errors import CheckQueryError, GateClosedError
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.sql.statement import statement
 from tests.loading import DAY, Warehouse
@@ -502,3 +502,66 @@ def test_a_dry_run_keeps_nothing(warehouse: Warehouse) -> None:
 
     assert warehouse.sql("SELECT count(*) FROM airflow_idempotent.profiles") == [(0,)]
     assert warehouse.sql("SELECT count(*) FROM airflow_idempotent.bucket_digests") == [(0,)]
+
+
+# --- relationships ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def countries(warehouse: Warehouse) -> Warehouse:
+    """Give a table of countries, one of which is no more."""
+    warehouse.sql(
+        "CREATE TABLE countries (code text, country text, gone boolean); "
+        "INSERT INTO countries VALUES ('de', 'x', false), ('fr', 'y', false), ('dd', 'z', true), (NULL, 'n', false)"
+    )
+    return warehouse
+
+
+REFERS = {"column": "country", "to": "countries", "field": "code"}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({}, "failed: 1 of 5 rows refer to no code of public.countries"),
+        ({"to_where": "not gone"}, "failed: 2 of 5 rows refer to no code of public.countries"),
+        ({"where": "amount < 40"}, "passed: 0 of 4 rows refer to no code of public.countries"),
+        ({"severity": "warn"}, "warned: 1 of 5 rows refer to no code of public.countries"),
+        ({"error_if": ">1", "warn_if": ">20%"}, "passed: 1 of 5 rows refer to no code of public.countries"),
+    ],
+)
+def test_rows_refer_to_rows_of_another_table(countries: Warehouse, options: dict[str, Any], told: str) -> None:
+    rows = text((1, 10, "de", 1), (2, 20, "fr", 1), (3, 30, "dd", 1), (4, 30, "", 1), (5, 40, "it", 1))
+    wanted = spec({"relationships": REFERS | options})
+
+    gated = loaded(countries, wanted, rows)
+    countries.load(spec(), rows, revision=2)
+
+    assert said(gated) == told
+    assert said(validated(countries, wanted)) == told
+
+
+def test_rows_that_refer_to_nobody_are_shown_and_kept_with_the_query_that_finds_them(countries: Warehouse) -> None:
+    wanted = spec({"relationships": REFERS | {"store_failures": True}})
+    countries.load(spec(), text((1, 10, "de", 1), (5, 40, "it", 1)))
+
+    found = validated(countries, wanted)
+
+    assert found.samples == ("(5, it)",)
+    assert [row[0] for row in countries.sql(found.query)] == [5]
+    assert len(found.failures) == 1
+
+
+def test_a_column_of_the_same_name_is_that_of_the_other_table(countries: Warehouse) -> None:
+    wanted = spec({"relationships": {"column": "country", "to": "countries"}})
+
+    result = loaded(countries, wanted, text((1, 10, "x", 1), (2, 20, "de", 1)))
+
+    assert said(result) == "failed: 1 of 2 rows refer to no country of public.countries"
+
+
+def test_a_table_that_is_not_there_is_told_with_the_check(countries: Warehouse) -> None:
+    wanted = spec({"relationships": REFERS | {"to": "nowhere.countries"}})
+
+    with pytest.raises(CheckQueryError, match=r"relationships\(country, to nowhere.countries.code\)"):
+        countries.load(wanted, text((1, 10, "de", 1)))

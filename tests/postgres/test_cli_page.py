@@ -18,11 +18,15 @@ pytestmark = pytest.mark.cli
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
     "cli.md",
+    "how-to/add-a-column.md",
+    "how-to/change-a-metric.md",
+    "how-to/change-the-key.md",
     "how-to/compare.md",
     "how-to/deduplicate.md",
     "how-to/drift.md",
     "how-to/features.md",
     "how-to/prove.md",
+    "how-to/snapshot-by-swap.md",
     "how-to/swap.md",
 )
 FILE = re.compile(r'```\w+ title="([^"]+)"\n(.*?)```', re.DOTALL)

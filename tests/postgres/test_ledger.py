@@ -8,7 +8,7 @@ import pytest
 
 from airflow_idempotent.core.step import Attempt
 from airflow_idempotent.engine import states
-from airflow_idempotent.engine.ledger import event_hash
+from airflow_idempotent.engine.event_values import event_hash
 from airflow_idempotent.errors import ConstraintError
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.sql.ledger import EVENT_COLUMNS

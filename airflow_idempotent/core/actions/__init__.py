@@ -13,6 +13,7 @@ from airflow_idempotent.core.actions.changes import (
 from airflow_idempotent.core.actions.history import RebuildIntervals
 from airflow_idempotent.core.actions.making import (
     AddColumns,
+    CreateLike,
     CreateTarget,
     DropColumns,
     EnsureChild,
@@ -39,6 +40,7 @@ from airflow_idempotent.core.actions.writing import (
 
 Action = (
     CreateTarget
+    | CreateLike
     | AddColumns
     | EnsureIndex
     | DropColumns
@@ -74,6 +76,7 @@ __all__ = [
     "AddColumns",
     "ApplyChanges",
     "CopyBatch",
+    "CreateLike",
     "CreateStaging",
     "CreateTarget",
     "Deduplicate",

@@ -27,6 +27,21 @@ class CreateTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateLike:
+    """Make a table as another one is: columns, NULLs, defaults, generated and identity columns, CHECKs and keys.
+
+    A table that exists is left alone, and so is ``like``. Idempotent because of that. Indexes that keep nothing unique
+    are left for later: a table is filled faster without them. ``partition_column`` and ``fillfactor`` as for a
+    table that is made from columns.
+    """
+
+    target: Relation
+    like: Relation
+    fillfactor: int = 100
+    partition_column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AddColumns:
     """Add columns that ``target`` lacks, filled with NULL or their default.
 

@@ -94,7 +94,7 @@ FROM (
   FROM "pg_temp"."idem_winners" AS "w"
   LEFT JOIN "public"."orders" AS "t"
     ON "t"."order_id" = "w"."order_id"
-  LEFT JOIN "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d"
+  LEFT JOIN "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" AS "d"
     ON "d"."order_id" = "w"."order_id"
 ) AS "compared";
 
@@ -133,7 +133,7 @@ FROM "pg_temp"."idem_differing"
 WHERE
   "idem_verdict" IN ('inserted');
 
-INSERT INTO "airflow_idempotent"."tombstones_f6694c59be4ed386" (
+INSERT INTO "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" (
   "order_id",
   "lsn"
 )
@@ -148,7 +148,7 @@ WHERE
   )
   AND "w"."idem_verdict" IN ('deleted', 'buried') ON CONFLICT("order_id") DO UPDATE SET "lsn" = "excluded"."lsn", "idem_deleted_at" = CURRENT_TIMESTAMP;
 
-DELETE FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d" USING   "pg_temp"."idem_differing" AS "c"
+DELETE FROM "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" AS "d" USING   "pg_temp"."idem_differing" AS "c"
 WHERE
   "c"."idem_verdict" IN ('inserted', 'updated')
   AND "c"."idem_buried"

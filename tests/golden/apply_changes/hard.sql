@@ -83,7 +83,7 @@ WHEN NOT MATCHED AND CASE
   WHEN EXISTS(
     SELECT
       1
-    FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d"
+    FROM "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" AS "d"
     WHERE
       "d"."order_id" = "w"."order_id"
       AND CASE
@@ -112,7 +112,7 @@ SELECT
 
 DROP SEQUENCE pg_temp.idem_inserted, pg_temp.idem_deleted, pg_temp.idem_unchanged, pg_temp.idem_stale;
 
-INSERT INTO "airflow_idempotent"."tombstones_f6694c59be4ed386" (
+INSERT INTO "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" (
   "order_id",
   "lsn"
 )
@@ -132,7 +132,7 @@ WHERE
   AND NOT EXISTS(
     SELECT
       1
-    FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d"
+    FROM "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" AS "d"
     WHERE
       "d"."order_id" = "w"."order_id"
       AND NOT CASE
@@ -151,7 +151,7 @@ WHERE
 -- binds: name0 = enable_hashjoin, name1 = enable_mergejoin, name2 = enable_material, value0 = on, value1 = on, value2 = on
 SELECT set_config(%(name0)s, %(value0)s, true), set_config(%(name1)s, %(value1)s, true), set_config(%(name2)s, %(value2)s, true);
 
-DELETE FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d" USING   "pg_temp"."idem_winners" AS "w"
+DELETE FROM "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" AS "d" USING   "pg_temp"."idem_winners" AS "w"
 WHERE
   NOT "w"."idem_is_delete"
   AND "d"."order_id" = "w"."order_id"

@@ -84,7 +84,7 @@ WHEN NOT MATCHED AND CASE
   WHEN EXISTS(
     SELECT
       1
-    FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d"
+    FROM "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" AS "d"
     WHERE
       "d"."order_id" = "w"."order_id"
       AND CASE
@@ -113,7 +113,7 @@ SELECT
 
 DROP SEQUENCE pg_temp.idem_inserted, pg_temp.idem_deleted, pg_temp.idem_unchanged, pg_temp.idem_stale;
 
-INSERT INTO "airflow_idempotent"."tombstones_f6694c59be4ed386" (
+INSERT INTO "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" (
   "order_id",
   "lsn"
 )
@@ -133,7 +133,7 @@ WHERE
   AND NOT EXISTS(
     SELECT
       1
-    FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d"
+    FROM "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" AS "d"
     WHERE
       "d"."order_id" = "w"."order_id"
       AND NOT CASE
@@ -152,7 +152,7 @@ WHERE
 -- binds: name0 = enable_hashjoin, name1 = enable_mergejoin, name2 = enable_material, value0 = on, value1 = on, value2 = on
 SELECT set_config(%(name0)s, %(value0)s, true), set_config(%(name1)s, %(value1)s, true), set_config(%(name2)s, %(value2)s, true);
 
-DELETE FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d" USING   "pg_temp"."idem_winners" AS "w"
+DELETE FROM "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" AS "d" USING   "pg_temp"."idem_winners" AS "w"
 WHERE
   NOT "w"."idem_is_delete"
   AND "d"."order_id" = "w"."order_id"
@@ -169,12 +169,12 @@ WHERE
   END;
 
 -- binds: ttl = 30 days, 0:00:00
-DELETE FROM "airflow_idempotent"."tombstones_f6694c59be4ed386"
+DELETE FROM "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38"
 WHERE
   "ctid" = ANY(
     ARRAY(SELECT
       "d"."ctid"
-    FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d"
+    FROM "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" AS "d"
     WHERE
       "d"."idem_deleted_at" < CURRENT_TIMESTAMP - %(ttl)s
     LIMIT 100000)

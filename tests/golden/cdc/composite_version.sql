@@ -11,7 +11,7 @@
 -- unique_key: [order_id]
 -- version: [lsn, seq]
 
-CREATE TABLE "airflow_idempotent"."tombstones_9bd11ba44efe938c" AS
+CREATE TABLE "airflow_idempotent"."tombstones_7364671940706d5c_abc29fa0921eb1bb" AS
 SELECT
   "order_id",
   "lsn",
@@ -19,13 +19,13 @@ SELECT
   CAST(NULL AS TIMESTAMPTZ) AS "idem_deleted_at"
 FROM "public"."orders" WITH NO DATA;
 
-ALTER TABLE "airflow_idempotent"."tombstones_9bd11ba44efe938c"
+ALTER TABLE "airflow_idempotent"."tombstones_7364671940706d5c_abc29fa0921eb1bb"
 ADD PRIMARY KEY ("order_id");
 
-ALTER TABLE "airflow_idempotent"."tombstones_9bd11ba44efe938c"
+ALTER TABLE "airflow_idempotent"."tombstones_7364671940706d5c_abc29fa0921eb1bb"
 ALTER COLUMN "idem_deleted_at" SET DEFAULT CURRENT_TIMESTAMP;
 
-COMMENT ON TABLE "airflow_idempotent"."tombstones_9bd11ba44efe938c" IS 'Tombstones of public.orders: keys deleted by its change stream. See docs/how-to/cdc.md.';
+COMMENT ON TABLE "airflow_idempotent"."tombstones_7364671940706d5c_abc29fa0921eb1bb" IS 'Tombstones of public.orders: keys deleted by its change stream. See docs/how-to/cdc.md.';
 
 SELECT
   CAST("op" AS TEXT),
@@ -161,7 +161,7 @@ WHEN NOT MATCHED AND CASE
   WHEN EXISTS(
     SELECT
       1
-    FROM "airflow_idempotent"."tombstones_9bd11ba44efe938c" AS "d"
+    FROM "airflow_idempotent"."tombstones_7364671940706d5c_abc29fa0921eb1bb" AS "d"
     WHERE
       "d"."order_id" = "w"."order_id"
       AND CASE
@@ -198,7 +198,7 @@ SELECT
 
 DROP SEQUENCE pg_temp.idem_inserted, pg_temp.idem_deleted, pg_temp.idem_unchanged, pg_temp.idem_stale;
 
-INSERT INTO "airflow_idempotent"."tombstones_9bd11ba44efe938c" (
+INSERT INTO "airflow_idempotent"."tombstones_7364671940706d5c_abc29fa0921eb1bb" (
   "order_id",
   "lsn",
   "seq"
@@ -220,7 +220,7 @@ WHERE
   AND NOT EXISTS(
     SELECT
       1
-    FROM "airflow_idempotent"."tombstones_9bd11ba44efe938c" AS "d"
+    FROM "airflow_idempotent"."tombstones_7364671940706d5c_abc29fa0921eb1bb" AS "d"
     WHERE
       "d"."order_id" = "w"."order_id"
       AND NOT CASE
@@ -247,7 +247,7 @@ WHERE
 -- binds: name0 = enable_hashjoin, name1 = enable_mergejoin, name2 = enable_material, value0 = on, value1 = on, value2 = on
 SELECT set_config(%(name0)s, %(value0)s, true), set_config(%(name1)s, %(value1)s, true), set_config(%(name2)s, %(value2)s, true);
 
-DELETE FROM "airflow_idempotent"."tombstones_9bd11ba44efe938c" AS "d" USING   "pg_temp"."idem_winners" AS "w"
+DELETE FROM "airflow_idempotent"."tombstones_7364671940706d5c_abc29fa0921eb1bb" AS "d" USING   "pg_temp"."idem_winners" AS "w"
 WHERE
   NOT "w"."idem_is_delete"
   AND "d"."order_id" = "w"."order_id"

@@ -11,20 +11,20 @@
 -- unique_key: [order_id]
 -- version: [lsn]
 
-CREATE TABLE "airflow_idempotent"."tombstones_f6694c59be4ed386" AS
+CREATE TABLE "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" AS
 SELECT
   "order_id",
   "lsn",
   CAST(NULL AS TIMESTAMPTZ) AS "idem_deleted_at"
 FROM "public"."orders" WITH NO DATA;
 
-ALTER TABLE "airflow_idempotent"."tombstones_f6694c59be4ed386"
+ALTER TABLE "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38"
 ADD PRIMARY KEY ("order_id");
 
-ALTER TABLE "airflow_idempotent"."tombstones_f6694c59be4ed386"
+ALTER TABLE "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38"
 ALTER COLUMN "idem_deleted_at" SET DEFAULT CURRENT_TIMESTAMP;
 
-COMMENT ON TABLE "airflow_idempotent"."tombstones_f6694c59be4ed386" IS 'Tombstones of public.orders: keys deleted by its change stream. See docs/how-to/cdc.md.';
+COMMENT ON TABLE "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" IS 'Tombstones of public.orders: keys deleted by its change stream. See docs/how-to/cdc.md.';
 
 SELECT
   CAST("op" AS TEXT),
@@ -263,7 +263,7 @@ FROM (
   FROM "pg_temp"."idem_winners" AS "w"
   LEFT JOIN "public"."orders" AS "t"
     ON "t"."order_id" = "w"."order_id"
-  LEFT JOIN "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d"
+  LEFT JOIN "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" AS "d"
     ON "d"."order_id" = "w"."order_id"
 ) AS "compared";
 
@@ -326,7 +326,7 @@ FROM "pg_temp"."idem_winners_differing"
 WHERE
   "idem_verdict" IN ('inserted');
 
-INSERT INTO "airflow_idempotent"."tombstones_f6694c59be4ed386" (
+INSERT INTO "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" (
   "order_id",
   "lsn"
 )
@@ -342,7 +342,7 @@ WHERE
   AND "w"."idem_verdict" IN ('inserted', 'updated', 'deleted', 'buried')
   AND "w"."idem_gone" ON CONFLICT("order_id") DO UPDATE SET "lsn" = "excluded"."lsn", "idem_deleted_at" = CURRENT_TIMESTAMP;
 
-DELETE FROM "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "d" USING   "pg_temp"."idem_winners_differing" AS "c"
+DELETE FROM "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" AS "d" USING   "pg_temp"."idem_winners_differing" AS "c"
 WHERE
   "c"."idem_verdict" IN ('inserted', 'updated')
   AND "c"."idem_buried"

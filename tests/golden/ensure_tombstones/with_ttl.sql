@@ -12,19 +12,19 @@
 -- events: {tombstone_ttl: P30D}
 -- expires: true
 
-CREATE TABLE "airflow_idempotent"."tombstones_f6694c59be4ed386" AS
+CREATE TABLE "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" AS
 SELECT
   "order_id",
   "lsn",
   CAST(NULL AS TIMESTAMPTZ) AS "idem_deleted_at"
 FROM "public"."orders" WITH NO DATA;
 
-ALTER TABLE "airflow_idempotent"."tombstones_f6694c59be4ed386"
+ALTER TABLE "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38"
 ADD PRIMARY KEY ("order_id");
 
-ALTER TABLE "airflow_idempotent"."tombstones_f6694c59be4ed386"
+ALTER TABLE "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38"
 ALTER COLUMN "idem_deleted_at" SET DEFAULT CURRENT_TIMESTAMP;
 
-COMMENT ON TABLE "airflow_idempotent"."tombstones_f6694c59be4ed386" IS 'Tombstones of public.orders: keys deleted by its change stream. See docs/how-to/cdc.md.';
+COMMENT ON TABLE "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" IS 'Tombstones of public.orders: keys deleted by its change stream. See docs/how-to/cdc.md.';
 
-CREATE INDEX ON "airflow_idempotent"."tombstones_f6694c59be4ed386"("idem_deleted_at");
+CREATE INDEX ON "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38"("idem_deleted_at");

@@ -138,7 +138,7 @@ FROM (
         ELSE FALSE
       END AS "idem_settled"
     FROM "pg_temp"."idem_winners" AS "w"
-    JOIN "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "k"
+    JOIN "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" AS "k"
       ON "k"."order_id" = "w"."order_id"
     WHERE
       'status' = ANY(
@@ -270,7 +270,7 @@ FROM (
         ELSE FALSE
       END AS "idem_settled"
     FROM "pg_temp"."idem_winners" AS "w"
-    JOIN "airflow_idempotent"."tombstones_f6694c59be4ed386" AS "k"
+    JOIN "airflow_idempotent"."tombstones_7364671940706d5c_52b516e5edd54c38" AS "k"
       ON "k"."order_id" = "w"."order_id"
     WHERE
       'big' = ANY(

@@ -105,6 +105,10 @@ def test_the_columns_of_an_aggregate_are_looked_for_in_the_table() -> None:
         ({"distribution": {"columns": ["x"], "where": "y > 1"}}, "nobody has kept the distribution of such rows"),
         ({"distribution": []}, "name at least one column"),
         ({"reconcile": {"buckets": 1}}, "buckets is 2 to 4,096"),
+        ({"relationships": {"column": "x"}}, "to: Field required"),
+        ({"relationships": {"column": "x", "to": "a.b.c"}}, "a.b.c"),
+        ({"relationships": {"column": "x", "to": "a.b", "to_where": "1 in (select 2)"}}, "cannot query"),
+        ({"relationships": {"column": "x", "to": "a.b", "feild": "y"}}, "did you mean 'field'?"),
     ],
 )
 def test_options_without_sense_are_refused(check: Mapping[str, Any], said: str) -> None:
@@ -278,3 +282,11 @@ def test_labels_tell_checks_apart() -> None:
     }
 
     assert len(labels) == 9
+
+
+def test_rows_that_refer_to_their_own_table_ask_for_a_query() -> None:
+    with pytest.raises(ValidationError) as caught:
+        LoadSpec(table="orders", strategy="append", checks=[{"relationships": {"column": "x", "to": "public.orders"}}])
+
+    [(path, _)] = caught.value.errors()[0]["ctx"]["problems"]
+    assert path == "checks.0.relationships.to"

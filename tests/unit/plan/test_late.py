@@ -10,6 +10,7 @@ import pytest
 from airflow_idempotent.core.step import Measure
 from airflow_idempotent.plan.late import consecutive_since, late_lines
 from airflow_idempotent.plan.resolve import Run, resolve
+from airflow_idempotent.plan.rules import late
 from airflow_idempotent.spec.load import LoadSpec
 from airflow_idempotent.spec.loader import load_mapping
 from airflow_idempotent.spec.table import TableSpec
@@ -116,3 +117,13 @@ def test_a_time_that_no_partition_has_proposes_nothing(oldest: str | None) -> No
 
 def test_a_batch_without_late_rows_says_nothing() -> None:
     assert late_lines(table(), table().partition("2025-05-03"), Measure()) == ()
+
+
+def test_an_explanation_says_by_what_a_number_finds_its_partition() -> None:
+    source = QUERY | {"cursor": "order_id", "initial_value": 5}
+    spec = table(source=source, event_time="updated_at", late_data={"watermark_lag": 30})
+
+    said = late(spec)
+
+    assert "reads from 30 below the watermark on (the greatest order_id published without a gap)" in said
+    assert "any other run reads its own partition, by updated_at" in said

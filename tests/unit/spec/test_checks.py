@@ -17,6 +17,7 @@ from airflow_idempotent.checks import (
     NullRate,
     Range,
     Reconcile,
+    Relationships,
     RowCount,
     Statistic,
     Unique,
@@ -69,6 +70,18 @@ WARN = Severity.WARN
             Range(columns=("a",), min=1, max=2, exclusive=True),
         ),
         ({"accepted_range": {"column": "a", "min_value": 1}}, Range(columns=("a",), min=1)),
+        (
+            {"relationships": {"column_name": "a", "to": "ref('customers')", "field": "id"}},
+            Relationships(column="a", to="customers", field="id"),
+        ),
+        (
+            {"foreign_key": {"column": "a", "to_table": 'source("shop", "customers")'}},
+            Relationships(column="a", to="shop.customers"),
+        ),
+        (
+            {"relationships_where": {"column": "a", "to": "s.b", "from_condition": "c", "to_condition": "d"}},
+            Relationships(column="a", to="s.b", where="c", to_where="d"),
+        ),
         ({"number_of_rows": {"threshold": 9}}, RowCount(min=10)),
         ({"not_null_proportion": {"column": "a", "threshold": 0.9}}, NullRate(columns=("a",), max=0.1)),
         ({"not_null_proportion": {"column": "a", "at_least": 0.95}}, NullRate(columns=("a",), max=0.05)),
