@@ -57,6 +57,6 @@ def way_back(order: SwapOrder, live: Version, session: Session, journal: Journal
 
 
 def lost_by_going_back(live: Version, to: Version, session: Session) -> tuple[str, ...]:
-    """Partitions that were loaded since the live version became so, and not into the one to go back to, in order."""
+    """Partitions that were loaded since the live version became so, or only into it, and not into the other one."""
     rows = session.query(sql.lost(live.table, live.number, to.number, live.since))
     return tuple(str(key) for (key,) in rows)

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from airflow_idempotent.core.locks import locks_beside
-from airflow_idempotent.core.version import SwapOrder
+from airflow_idempotent.core.version import RollbackOrder, SwapOrder
 from airflow_idempotent.engine.beside import kept_up
-from airflow_idempotent.engine.swap import swap
+from airflow_idempotent.engine.swap import rollback, swap
+from airflow_idempotent.operators.cutover import order_of
 from tests.cli_fixtures import Command
 from tests.loading import Warehouse
 from tests.postgres.versions import DAYS, Table
@@ -144,3 +145,23 @@ def test_the_version_before_is_kept_up_for_as_long_as_the_spec_says(table: Table
     assert kept_up(table.spec, connect=connect_once) == ()
     assert table.run(THIRD).code == 0
     assert len(table.rows("orders__v1")) == 2
+
+
+@pytest.mark.parametrize("by", ["rename", "view"])
+def test_however_readers_get_to_the_table_both_versions_are_loaded(
+    table: Table, connect_once: Connect, by: str
+) -> None:
+    publish = {"mode": "swap", "by": by, "expect": {"new_columns": "note"}}
+    table.write(2, ("id", "amount", "note", "d"), publish=publish)
+    table.build(FIRST, SECOND)
+    swap(order_of(table.spec), connect=connect_once)
+
+    assert "version 1 beside it: validated" in table.run(THIRD).out
+    done = rollback(RollbackOrder(table.spec.live), connect=connect_once)
+    assert table.run(SECOND).code == 0
+
+    assert (done.version, done.lost) == (1, ())
+    assert table.rows() == [(1, "10.00"), (2, "20.00"), (3, "30.00")]
+    table.write(3, ("id", "amount", "d"), publish=publish | {"expect": {}})
+    table.build(FIRST, SECOND, THIRD)
+    assert swap(order_of(table.spec), connect=connect_once).version == 3

@@ -103,6 +103,16 @@ def test_a_load_that_failed_in_the_version_before_is_one_that_would_be_lost(
     assert len(table.rows()) == 3
 
 
+def test_a_partition_that_only_the_new_version_ever_had_would_be_lost(table: Table, connect_once: Connect) -> None:
+    table.build(THIRD)
+    cut_over(table, connect_once)
+
+    with pytest.raises(WritesLostError) as refused:
+        back(table, connect_once)
+
+    assert refused.value.partitions == (THIRD,)
+
+
 def test_what_a_load_did_not_change_is_not_lost(table: Table, connect_once: Connect) -> None:
     table.write(2, publish={"mode": "swap", "rollback_window": 0})
     cut_over(table, connect_once)
