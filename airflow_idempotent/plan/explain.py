@@ -209,8 +209,13 @@ def _versions(spec: TableSpec) -> str:
     built = f"Loads with target shadow build version {spec.table_version} as {shadow}"
     if spec.publish.mode != "swap":
         return f"{built}; it is swapped in by hand." if spec.table_version > 1 else ""
-    when = "in a run with the param cutover, " if spec.publish.cutover == "manual" else ""
-    return f"{built}; it is swapped in, {when}once all partitions of the live table are in it and validated."
+    publish = spec.publish
+    when = "after somebody said yes, " if publish.cutover == "manual" else ""
+    when += f"between {spec.cutover_window}, " if spec.cutover_window else ""
+    both = ", and so do loads of the live table as soon as it is begun" if publish.dual_write else ""
+    alike = " and are as there, but for what publish.expect says" if publish.compare else ""
+    ready = f"once all partitions of the live table are in it, are validated{alike}"
+    return f"{built}{both}; it is swapped in, {when}{ready}."
 
 
 def _audit(spec: TableSpec) -> str:

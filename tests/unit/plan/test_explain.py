@@ -101,7 +101,7 @@ CDC = {"strategy": "cdc", "version": "updated_at"}
         ({"on_schema_change": "ignore"}, "schema change", "are left out."),
         ({"table_version": 2}, "target", "build version 2 as analytics.orders__v2; it is swapped in by hand."),
         ({"publish": "swap"}, "target", "it is swapped in, once all partitions of the live table are in it"),
-        ({"publish": {"mode": "swap", "cutover": "manual"}}, "target", "swapped in, in a run with the param cutover,"),
+        ({"publish": {"mode": "swap", "cutover": "manual"}}, "target", "swapped in, after somebody said yes, once"),
         ({"backfill": {"partitions_per_task": 31}}, "backfill", "31 partition(s) per task, at most 4 tasks"),
     ],
 )
