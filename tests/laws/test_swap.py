@@ -24,7 +24,7 @@ HISTORIES = settings.default.max_examples // 10
 SWAPS = 6
 STORY = ("build", "compare", "swap", "rollback", "clean")
 KINDS = ("build", "load", "swap", "rollback", "clean", "again", "again")
-BEFORE = ((), ("build",), ("build", "swap"), ("build", "swap", "build"))
+BEFORE = ((), ("build",), ("build", "swap", "build"), ("build", "swap", "build", "swap", "rollback"))
 """What has been done before: most of what goes wrong needs a version or two."""
 
 
