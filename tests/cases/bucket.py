@@ -7,6 +7,8 @@ from typing import Any
 
 from fsspec import register_implementation
 from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
+from upath import UPath
+from upath.registry import register_implementation as register_path
 
 from airflow_idempotent.operators.connections import storage_path
 from tests.cases.case import Step
@@ -53,6 +55,10 @@ class Bucket(MemoryFileSystem):  # type: ignore[misc]
         if path not in self.store:
             raise FileNotFoundError(path)
         return MemoryFile(self, path, self.store[path].getvalue())
+
+
+class BucketPath(UPath):
+    """A path in it."""
 
 
 class Poller(Thread):
@@ -128,4 +134,6 @@ def know_bucket() -> None:
     except ImportError:
         from airflow.io.store import attach
     register_implementation("bucket", Bucket, clobber=True)
+    # Else every path warns that nobody knows it, and Python's warnings are not made for two threads at once.
+    register_path("bucket", BucketPath, clobber=True)
     attach("bucket", fs=Bucket())
