@@ -145,6 +145,8 @@ def _facts(outcome: Outcome) -> Iterator[str]:
         )
         yield f"validated: {counts}{seconds['validate']}"
         yield from (f"  {check.verdict}: {check}" for check in validated.checks if check.verdict == "warned")
+        if compared := validated.comparison:
+            yield f"compared with the live table: {str(compared.likeness).replace('_', ' ')}, {compared.told}"
     for said in outcome.beside:
         if said["state"] == "behind":
             yield f"version {said['version']} stays behind: {said['message'].splitlines()[0]}"

@@ -98,6 +98,13 @@ class Comparison:
         """What is not as it should be; empty when nothing is."""
         return self.reason or "; ".join(str(item) for item in self.unlike if not item.expected)
 
+    @property
+    def told(self) -> str:
+        """The same, or that all is well."""
+        meant = "; ".join(item.message for item in self.unlike)
+        well = f"{self.rows or 0:,} rows, {f'different as expected: {meant}' if meant else 'as in the live table'}"
+        return self.message or well
+
 
 @dataclass(frozen=True, slots=True)
 class Compared:

@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow_idempotent.checks import Reconcile
 from airflow_idempotent.core.columns import TableShape
-from airflow_idempotent.core.divergence import Comparison, Likeness
+from airflow_idempotent.core.divergence import Comparison
 from airflow_idempotent.core.step import Attempt, Measure, Receipt, State, Timeouts
 from airflow_idempotent.core.verdict import CheckResult, Severity, Verdict, closes_gate
 from airflow_idempotent.engine.attempts import Connect, attempt_at
@@ -79,9 +79,7 @@ def validate(
             "validate table=%s partition=%s replayed=True: unchanged since event %s", *where.values(), receipt.event_id
         )
     if (compared := receipt.comparison) is not None:
-        level = logging.INFO if compared.likeness is Likeness.CLEAN else logging.WARNING
-        told = compared.message or f"{compared.rows or 0:,} rows, as in the live table"
-        log.log(level, "validate table=%s partition=%s likeness=%s %s", *where.values(), compared.likeness, told)
+        log.info("validate table=%s partition=%s likeness=%s %s", *where.values(), compared.likeness, compared.told)
     for result in receipt.checks:
         log.info("validate table=%s partition=%s verdict=%s %s", *where.values(), result.verdict, result)
     if failures := closes_gate(receipt.checks):
