@@ -62,6 +62,11 @@ class Journal:
         """Write down by which spec a version is loaded, unless that is known."""
         self._session.execute(sql.record_spec(table, number, fingerprint, spec))
 
+    def fingerprint_of(self, table: str, number: int) -> str:
+        """What the spec by which a version was loaded last meant; empty when it was not kept."""
+        rows = self._session.query(sql.spec_of(table, number))
+        return str(rows[0][1]) if rows else ""
+
     def spec_of(self, table: str, number: int) -> str:
         """The spec by which a version was loaded last, as it was kept; empty when it was not."""
         rows = self._session.query(sql.spec_of(table, number))

@@ -21,7 +21,8 @@ def addressed(spec: LoadSpec, target: Target, session: Session) -> LoadSpec:
     by the spec that it was loaded by before: a table keeps its meaning until it is swapped.
 
     Raises:
-        ShadowError: the version was live before: rows must not get into what is kept to go back to.
+        ShadowError: the version was live before: rows must not get into what is kept to go back to. Or it is live, and
+            was loaded by another spec: what was meant for a shadow must not get into what readers read.
     """
     journal = Journal(session)
     number, relation = journal.live(spec.table)
@@ -31,11 +32,47 @@ def addressed(spec: LoadSpec, target: Target, session: Session) -> LoadSpec:
     if target == "retired":
         return _retired(spec, versions, journal, session)
     if spec.table_version == number:
+        if _means_something_else(spec, journal):
+            raise _needs_a_number(spec, journal)
         return spec.of_version(number, behind=relation)
     known = versions.get(spec.table_version)
     if known and known.state not in SHADOW:
         raise _was_live(spec, known)
     return spec.of_version(spec.table_version, beside=True, lands_apart=_has_own_source(spec, number, journal))
+
+
+def told_of_change(spec: LoadSpec, session: Session) -> tuple[str, ...]:
+    """For people, of a table that is published by swaps: the live version is loaded by a changed spec from now on."""
+    if not isinstance(spec, TableSpec) or spec.publish.mode != "swap" or spec.is_beside:
+        return ()
+    journal = Journal(session)
+    if spec.number != spec.table_version or not _means_something_else(spec, journal):
+        return ()
+    return (
+        f"the spec has changed and table_version {spec.number} is live: what was loaded before keeps its meaning. To "
+        f"rebuild all of it beside what readers read, set table_version: {_next_number(spec, journal)}",
+    )
+
+
+def _means_something_else(spec: LoadSpec, journal: Journal) -> bool:
+    """Whether a version was loaded last by a spec that means something else than this one."""
+    known = isinstance(spec, TableSpec) and journal.fingerprint_of(spec.table, spec.table_version)
+    return bool(known) and known != fingerprint(spec)
+
+
+def _next_number(spec: LoadSpec, journal: Journal) -> int:
+    """A number that no version has had."""
+    return max([spec.table_version, *(version.number for version in journal.versions(spec.table))]) + 1
+
+
+def _needs_a_number(spec: LoadSpec, journal: Journal) -> ShadowError:
+    number = spec.table_version
+    return ShadowError(
+        table=spec.table,
+        shadow="",
+        reasons=(f"version {number} is live and was loaded by another spec: nothing was loaded into it",),
+        hint=f"Set table_version: {_next_number(spec, journal)}, then load target: shadow; readers notice nothing.",
+    )
 
 
 def spec_of(spec: LoadSpec, number: int, journal: Journal) -> LoadSpec:

@@ -11,7 +11,7 @@ from airflow_idempotent.engine.batches import PartOpener
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.runner import prepare_target, run_step
 from airflow_idempotent.engine.session import Session
-from airflow_idempotent.engine.shadow import addressed, write_down_shadow
+from airflow_idempotent.engine.shadow import addressed, told_of_change, write_down_shadow
 from airflow_idempotent.errors import GateClosedError, IdempotentError, TargetMissingError
 from airflow_idempotent.plan.advice import index_advice
 from airflow_idempotent.plan.build import Load, blank_step, build_step
@@ -89,7 +89,8 @@ def current_step(load: Load, session: Session) -> Step:
         is_new = shape is None and load.spec.is_beside
         live = session.shape(addressed(load.spec, "live", session).relation) if is_new else None
         try:
-            return build_step(load, shape, live)
+            step = build_step(load, shape, live)
+            return replace(step, notes=(*step.notes, *told_of_change(load.spec, session)))
         except TargetMissingError as missing:
             raise replace(missing, similar=session.similar(load.spec.relation)) from None
 

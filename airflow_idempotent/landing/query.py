@@ -15,7 +15,7 @@ from airflow_idempotent.errors import SourceQueryError, SourceUnavailableError
 from airflow_idempotent.landing.binds import Piece, bind_names, ends_ordered, fill, split_sql, without_semicolon
 from airflow_idempotent.landing.dbapi import ask_row, driver_of, export_rows
 from airflow_idempotent.landing.incremental import Ask, Incremental, quoted_name
-from airflow_idempotent.landing.inputs import QueryInput
+from airflow_idempotent.landing.inputs import QueryInput, Reading
 from airflow_idempotent.landing.numbered import Numbered, inside, upper_bound
 from airflow_idempotent.landing.part import PartWriter, RowBuffer
 from airflow_idempotent.landing.settled import Settled, clock, settled, writers_gone
@@ -33,6 +33,12 @@ PINNED = {
     "lc_monetary": "C",
 }
 _AWAY = re.compile(r"08\w{3}|57P\w{2}|57014|40001|40P01|53\w{3}")
+_NO_OPERATOR = "42883"
+_KIND = {
+    False: "the cursor is read as a time; where it is an integer set source.initial_value",
+    True: "the cursor is read as an integer, since source.initial_value is set",
+}
+"""What is said where the cursor cannot be compared, by whether it is read as a number."""
 _AWAY_MYSQL = {2002, 2003, 2006, 2013, 2055}
 
 
@@ -50,7 +56,7 @@ def export_query(query: QueryInput, writer: PartWriter, *, table: str, partition
         known = ", ".join(f":{name}" for name in sorted(known_binds)) or "none"
         reason = f"the bind :{missing[0]} has no value (known: {known}; in an array slice write [1 : n])"
         raise SourceQueryError(table=table, partition=partition, reason=reason)
-    with closing(query.connect()) as connection, _told(connection, table, partition):
+    with closing(query.connect()) as connection, _told(connection, table, partition, query.reading):
         out = RowBuffer(writer)
         export = _copy_out if driver_of(connection) in ("psycopg", "psycopg2") else _fetch_out
         window = export(connection, pieces, query, out, table=table, partition=partition)
@@ -170,7 +176,7 @@ def _literals(connection: Any) -> Any:
 
 
 @contextmanager
-def _told(connection: Any, table: str, partition: str) -> Iterator[None]:
+def _told(connection: Any, table: str, partition: str, reading: Reading | None = None) -> Iterator[None]:
     """Turn the driver's errors into ours: first line only, since the rest may hold rows."""
     module = sys.modules.get(driver_of(connection))
     known = getattr(connection, "Error", None) or getattr(module, "Error", None) or ()
@@ -182,5 +188,7 @@ def _told(connection: Any, table: str, partition: str) -> Iterator[None]:
         lost = type(error).__name__ in ("OperationalError", "InterfaceError") and not code and hasattr(error, "diag")
         away = bool(_AWAY.fullmatch(code)) or number in _AWAY_MYSQL or lost
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        if reading and code == _NO_OPERATOR:
+            reason += f" ({_KIND[isinstance(reading.low, int)]})"
         kind = SourceUnavailableError if away else SourceQueryError
         raise kind(table=table, partition=partition, reason=reason, sqlstate=code) from error

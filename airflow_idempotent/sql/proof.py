@@ -13,8 +13,9 @@ from airflow_idempotent.sql.statement import Statement, column, data_type, quote
 MARK = Statement("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
 """The transaction that will be the next one: what it and later ones write is new."""
 
-TERMINATE = Statement("SELECT pg_terminate_backend(%(pid)s, 10000)")
-"""End another session, and wait until it is gone. Its open transaction is rolled back."""
+TERMINATE = "SELECT pg_terminate_backend(%(pid)s)"
+"""End another session; by the time that it is not in pg_stat_activity any more its transaction is rolled back."""
+IS_THERE = "SELECT count(*) FROM pg_stat_activity WHERE pid = %(pid)s"
 
 _TRIGGERS = """
 SELECT g.tgname

@@ -46,7 +46,7 @@ WHERE %(fingerprint)s IS DISTINCT FROM (
 """
 
 _SPEC = """
-SELECT spec::text FROM airflow_idempotent.version_specs
+SELECT spec::text, spec_fingerprint FROM airflow_idempotent.version_specs
 WHERE table_name = %(table)s AND table_version = %(number)s ORDER BY spec_id DESC LIMIT 1
 """
 
@@ -57,7 +57,7 @@ def record_spec(table: str, number: int, fingerprint: str, spec: str) -> Stateme
 
 
 def spec_of(table: str, number: int) -> Statement:
-    """The spec by which a version was loaded last, as text; no row when none was kept."""
+    """The spec by which a version was loaded last, as text, and its fingerprint; no row when none was kept."""
     return Statement(_SPEC, {"table": table, "number": number})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -15,9 +16,11 @@ from typing import Any
 from uuid import uuid4
 
 from airflow_idempotent.engine.attempts import Connect
+from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.refusals import is_driver_error, reason, refusal, sqlstate
+from airflow_idempotent.engine.session import Session
 from airflow_idempotent.errors import IdempotentError, UnreachableError, UsageError
-from airflow_idempotent.sql.proof import TERMINATE, create_database, drop_database
+from airflow_idempotent.sql.proof import IS_THERE, TERMINATE, create_database, drop_database
 from airflow_idempotent.sql.statement import Statement
 from airflow_idempotent.testing.postgres import embedded_postgres
 
@@ -27,6 +30,8 @@ QUIET = {"autovacuum": "off", "wal_level": "minimal", "max_wal_senders": "0"}
 """Databases that live for a second need no vacuum and no replica."""
 OBJECT_IN_USE = "55006"
 NO_RIGHT = "42501"
+LONGEST_END = 10.0
+"""Seconds that a session may take to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +65,15 @@ class Scratch:
             cursor.execute(statement.sql, dict(statement.binds) or None)
 
     def terminate(self, pid: int) -> None:
-        """End a session, and wait until it is gone."""
-        self.run(Statement(TERMINATE.sql, {"pid": pid}))
+        """End a session, and wait until it is gone; the server's own wait takes a tenth of a second at least."""
+        with closing(self.admin.cursor()) as cursor:
+            cursor.execute(TERMINATE, {"pid": pid})
+            until = time.monotonic() + LONGEST_END
+            while time.monotonic() < until:
+                cursor.execute(IS_THERE, {"pid": pid})
+                if cursor.fetchone() == (0,):
+                    return
+                time.sleep(0.002)
 
 
 @contextmanager
@@ -89,6 +101,7 @@ def scratch(connect: Connect | None = None, *, ddl: str = "", table: str = "") -
         try:
             if ddl:
                 _prepare(found, ddl)
+            _install(found)
             yield found
         finally:
             with suppress(driver.Error):
@@ -104,6 +117,12 @@ def _prepare(found: Scratch, ddl: str) -> None:
             connection.commit()
         except found.driver.Error as error:
             raise UsageError(command=BY, reason=f"the DDL is refused: {reason(error)}", hint="Correct it.") from error
+
+
+def _install(found: Scratch) -> None:
+    """Make the ledger once, not in each copy: whether its making may be cut off is no matter of a spec."""
+    with closing(found.connect(found.base)) as connection:
+        Ledger(Session(connection)).install()
 
 
 def _reached(connect: Connect | None) -> tuple[ModuleType, dict[str, Any]]:

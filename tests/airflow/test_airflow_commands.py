@@ -31,7 +31,7 @@ def test_the_group_lists_every_command(tmp_path: Path) -> None:
     done = airflow(tmp_path, "--help")
 
     assert done.returncode == 0
-    assert set(re.findall(r"^    (\w+)(?:\s|$)", done.stdout, re.MULTILINE)) >= set(COMMANDS)
+    assert set(re.findall(r"^    ([\w-]+)(?:\s|$)", done.stdout, re.MULTILINE)) >= set(COMMANDS)
 
 
 def test_standard_output_is_the_document_and_nothing_else(tmp_path: Path) -> None:

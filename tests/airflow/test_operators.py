@@ -503,6 +503,26 @@ def test_a_table_is_swapped_and_rolled_back_and_a_second_try_finds_it_done(wareh
     assert warehouse.fetchall() == [(1,)]
 
 
+def test_a_partition_and_a_view_are_words_of_a_swap_that_may_be_templates(warehouse: Any) -> None:
+    warehouse.execute("create table orders (day date, id int) partition by range (day)")
+    warehouse.execute("create table may partition of orders for values from ('2025-05-01') to ('2025-06-01')")
+    warehouse.execute("create table new as select date '2025-05-02' as day, 2 as id")
+    warehouse.execute("create table other as select 1 as id; create table other_new as select 2 as id")
+    run = context(params={"month": "2025-05", "by": "view"})
+    swaps = [
+        SwapTableOperator(task_id="swap", **WAREHOUSE, shadow="new", partition="{{ params.month }}", allow_empty=True),
+        SwapTableOperator(task_id="view", **WAREHOUSE | {"table": "other"}, shadow="other_new", by="{{ params.by }}"),
+    ]
+    for task in swaps:
+        task.render_template_fields(run)
+
+    assert [task.execute(run)["table"] for task in swaps] == ["public.may", "public.other"]
+    warehouse.execute("select id from orders union all select id from other")
+    assert warehouse.fetchall() == [(2,), (2,)]
+    warehouse.execute("select relkind::text from pg_class where relname = 'other'")
+    assert warehouse.fetchall() == [("v",)]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -511,6 +531,8 @@ def test_a_table_is_swapped_and_rolled_back_and_a_second_try_finds_it_done(wareh
         ({"version": "two"}, "two"),
         ({"keep_for": "7 moons"}, "'7 moons' is not a span of time"),
         ({"keep_versions": -1}, "cannot be negative"),
+        ({"by": "magic"}, "by is 'magic': write 'rename' or 'view'"),
+        ({"partition": "May"}, "'May' is no partition: write it like 2025"),
     ],
 )
 def test_words_of_a_swap_that_make_no_sense_fail_at_once(warehouse: Any, words: dict[str, Any], said: str) -> None:

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -61,6 +62,42 @@ class Model:
         return any(low <= instant < day(number).end for number, low, _ in self.windows)
 
 
+def as_number(instant: datetime | None) -> int | None:
+    """An instant as the number of a row that was written then."""
+    return None if instant is None else (instant - FIRST) // timedelta(hours=1) + 1000
+
+
+@law
+@given(story=st.lists(moves, max_size=25))
+def test_no_story_of_runs_moves_a_number_otherwise_than_a_time(
+    connection: object, story: list[tuple[str, int, int]]
+) -> None:
+    name = f"public.t{next(_tables)}"
+    times, numbers, model = Runs(connection, name), Numbers(connection, f"{name}_numbers"), Model()
+
+    for kind, number, reach in story:
+        play(times, model, kind, number, reach, numbers)
+
+        assert numbers.number == as_number(times.watermark)
+        assert numbers.gaps == times.gaps
+
+
+class Numbers(Runs):
+    """The same runs, by a number that rises by the hour."""
+
+    def publish(self, number: int, low: Any, watermark: Any, lane: str = "scheduled", **step: Any) -> None:
+        super().publish(number, as_number(low), as_number(watermark), lane, **step)
+
+    def fail(self, number: int, low: Any, lane: str = "scheduled") -> None:
+        super().fail(number, as_number(low) or 0, lane)
+
+    @property
+    def number(self) -> int | None:
+        """How far the table is."""
+        rows = self.query("SELECT cursor_number FROM airflow_idempotent.watermarks WHERE table_name = %(table)s")
+        return rows[0][0] if rows else None
+
+
 @law
 @given(story=st.lists(moves, max_size=25))
 def test_no_story_of_runs_lets_the_watermark_pass_a_gap(connection: object, story: list[tuple[str, int, int]]) -> None:
@@ -80,10 +117,15 @@ def test_no_story_of_runs_lets_the_watermark_pass_a_gap(connection: object, stor
         seen = watermark
 
 
-def play(runs: Runs, model: Model, kind: str, number: int, reach: int | None) -> None:
-    """One thing that happens to the table. A scheduled run reads from where the watermark was when it was planned."""
+def play(runs: Runs, model: Model, kind: str, number: int, reach: int | None, beside: Runs | None = None) -> None:
+    """One thing that happens to the table. A scheduled run reads from where the watermark was when it was planned.
+
+    The same happens to the one ``beside`` it.
+    """
+    every = [runs, *([beside] if beside else [])]
     if kind in ("backfill", "manual"):
-        runs.publish(number, day(number).start, day(DAYS).end, lane=kind)
+        for each in every:
+            each.publish(number, day(number).start, day(DAYS).end, lane=kind)
         model.published.add(number)
         return
     if kind == "plan" or number not in model.planned:
@@ -91,11 +133,13 @@ def play(runs: Runs, model: Model, kind: str, number: int, reach: int | None) ->
     low = model.planned[number]
     if kind == "publish":
         mark = None if reach is None else min(low + timedelta(hours=reach), day(number).end)
-        runs.publish(number, low, mark)
+        for each in every:
+            each.publish(number, low, mark)
         model.published.add(number)
         model.windows.append((number, low, mark))
     elif kind == "fail":
-        runs.fail(number, low)
+        for each in every:
+            each.fail(number, low)
 
 
 def test_a_story_in_which_all_goes_well_ends_at_its_last_row(connection: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -141,7 +142,9 @@ class World:
 
     def terminate(self, pid: int) -> None:
         """End a session, and wait until it is gone."""
-        self.sql("SELECT pg_terminate_backend(%s, 10000)", [pid])
+        self.sql("SELECT pg_terminate_backend(%s)", [pid])
+        while self.sql("SELECT FROM pg_stat_activity WHERE pid = %s", [pid]):
+            time.sleep(0.002)
 
     def sql(self, text: str, binds: Any = None) -> list[tuple[Any, ...]]:
         """Run a statement on a connection that stays open."""

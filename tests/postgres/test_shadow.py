@@ -23,6 +23,8 @@ from airflow_idempotent.engine.validate import validate
 from airflow_idempotent.errors import CutoverError, GateClosedError, ShadowError
 from airflow_idempotent.plan.build import Load
 from airflow_idempotent.spec.load import LoadSpec
+from airflow_idempotent.spec.publish import Publish
+from airflow_idempotent.spec.table import TableSpec
 from tests.faults import Watched
 from tests.loading import DAY, Warehouse
 from tests.postgres_fixtures import Connect
@@ -297,6 +299,46 @@ def test_checks_of_a_shadow_compare_with_its_own_history(warehouse: Warehouse) -
     assert found[0] == "not_evaluated"
     assert "3 rows" in found[1]
     assert "1" in found[1]
+
+
+# --- a changed spec under the same number -----------------------------------------------------------------------------
+
+FILE = TableSpec(
+    table="orders",
+    unique_key="id",
+    columns=COLUMNS,
+    partition_by={"column": "d"},
+    source={"kind": "files", "path": "/inbox/*.csv"},
+    start_date="2025-01-01",
+    publish="swap",
+)
+CHANGED = FILE.model_copy(update={"version": ("v",)})
+
+
+def test_a_changed_spec_whose_number_was_not_raised_does_not_get_into_the_live_table_as_a_shadow(
+    warehouse: Warehouse,
+) -> None:
+    assert load(warehouse, DAY, "of the file", spec=FILE).notes == ()
+    assert load(warehouse, DAY, "of the file", spec=FILE, target="shadow").effects.touched == 0
+
+    with pytest.raises(ShadowError, match=r"version 1 is live and was loaded by another spec(.|\n)*table_version: 2"):
+        load(warehouse, DAY, "changed", spec=CHANGED, target="shadow")
+
+    assert (1, "of the file") in rows(warehouse)
+    raised = CHANGED.model_copy(update={"table_version": 2})
+    load(warehouse, DAY, "changed", spec=raised, target="shadow")
+    assert rows(warehouse, "orders__v2") == [(1, "changed")]
+
+
+def test_a_load_of_the_live_table_by_a_changed_spec_says_how_to_rebuild_it(warehouse: Warehouse) -> None:
+    load(warehouse, DAY, "of the file", spec=FILE)
+
+    [note] = load(warehouse, DAY, "z", spec=CHANGED).notes
+
+    assert "set table_version: 2" in note
+    assert load(warehouse, DAY, "z", spec=CHANGED).notes == ()
+    direct = FILE.model_copy(update={"publish": Publish()})
+    assert load(warehouse, DAY, "zz", spec=direct).notes == ()
 
 
 # --- how it is made ---------------------------------------------------------------------------------------------------
