@@ -100,16 +100,15 @@ def kept_version(order: RollbackOrder, now: Standing, session: Session, journal:
     def refused(reason: str) -> RollbackError:
         return RollbackError(table=order.table, version=order.to, reason=reason, kept=listed)
 
-    if journal.made_by_this_run(order.table, VersionState.ROLLED_BACK):
-        done = journal.made_by_this_run(order.table, VersionState.SWAPPED)
-        if done is None or done.number == now.live.number:
+    if done := journal.made_by_this_run(order.table, VersionState.SWAPPED):
+        if done.number == now.live.number:
             return _done_already(now)
         raise _too_late(now, done.number)
-    if order.to == now.live.number:
+    went_back = order.to is None and any(_is_what_it_came_from(version, now.live) for version in kept)
+    if went_back or order.to == now.live.number:
+        journal.note_found(now.live)
         return _done_already(now)
     if order.to is None:
-        if any(_is_what_it_came_from(version, now.live) for version in kept):
-            return _done_already(now)
         retired = [version for version in kept if version.state is VersionState.RETIRED]
         if not retired:
             raise refused("no version before it is kept")

@@ -54,6 +54,15 @@ class Journal:
         """Append an entry that leaves a version in the state in which it is, by whom and since when it is in it."""
         return self._append(replace(version, **changes))
 
+    def note_found(self, live: Version) -> None:
+        """Append that this run has found a version live and had nothing to do; the version stays as it is known.
+
+        So a run that is cleared weeks later, after another swap, is known to be an old one.
+        """
+        if self.run:
+            self._append(replace(live, run=self.run, attempt=str(self._attempt)))
+            self._append(live)
+
     def _append(self, entry: Version) -> Version:
         [(since,)] = self._session.query(sql.record(entry))
         return replace(entry, since=since)

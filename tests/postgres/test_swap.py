@@ -311,6 +311,24 @@ def test_a_rollback_twice_goes_back_once(warehouse: Warehouse) -> None:
     assert rolled_back(warehouse, to=1).replayed
 
 
+def test_a_rollback_that_found_nothing_to_do_is_an_old_one_when_it_is_cleared_after_another_swap(
+    warehouse: Warehouse,
+) -> None:
+    shadow(warehouse)
+    swapped(warehouse, run="monday")
+    rolled_back(warehouse, run="monday")
+    before = journal(warehouse)
+    assert rolled_back(warehouse, run="tuesday").replayed
+    assert (journal(warehouse), rolled_back(warehouse, run="tuesday").replayed) == (before, True)
+    shadow(warehouse, "orders_next", "(1, 'next', 1)")
+    swapped(warehouse, "orders_next", run="wednesday")
+
+    with pytest.raises(SwapSupersededError):
+        rolled_back(warehouse, run="tuesday")
+
+    assert values(warehouse) == ["next"]
+
+
 def test_the_swap_of_a_version_that_was_rolled_back_is_refused_when_its_run_is_cleared(warehouse: Warehouse) -> None:
     shadow(warehouse)
     swapped(warehouse, run="r1")
