@@ -53,6 +53,11 @@ def _status(parser: ArgumentParser) -> None:
     _dsn(parser)
 
 
+def _why(parser: ArgumentParser) -> None:
+    parser.add_argument("table", metavar="TABLE", help="The table, schema.table.")
+    parser.add_argument("partition", metavar="PARTITION", help="Its key, e.g. 2025-05-01.")
+
+
 def _dedupe(parser: ArgumentParser) -> None:
     parser.add_argument("table", metavar="TABLE", help="The table, schema.table.")
     parser.add_argument(
@@ -163,6 +168,7 @@ COMMANDS = {
             _of_spec(prove_options),
         ),
         Command("status", "Show what the ledger says of each partition.", _status),
+        Command("why", "Say how a partition came to be as it is, and what to do about it.", _with_dsn(_why)),
         Command("audit", "Find what is no longer as it was published: source, table, columns, spec.", _audit),
         Command("reconcile", "Repair the ledger, never the data: show the repairs, or make them.", _reconcile),
         Command("audit-trail", "Verify that nobody has altered or removed an event.", _with_dsn(_audit_trail)),

@@ -18,6 +18,7 @@ from airflow_idempotent.engine.refusals import is_driver_error, refusal
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.plan.resolve import Known
 from airflow_idempotent.sql import ledger as sql
+from airflow_idempotent.sql import trail
 from airflow_idempotent.sql import watermarks as marks
 from airflow_idempotent.sql.audit import open_drift as open_findings
 from airflow_idempotent.sql.divergence import newest as newest_comparisons
@@ -55,6 +56,18 @@ def known_partitions(
         )
         for row in rows
     }
+
+
+def partition_events(connect: Connect, table: str, partition: str) -> list[dict[str, Any]]:
+    """Every event of a partition, oldest first; keys are ``HISTORY_COLUMNS``."""
+    rows = _read(connect, trail.history_of(table, partition), table)
+    return [dict(zip(trail.HISTORY_COLUMNS, row, strict=True)) for row in rows]
+
+
+def failed_checks(connect: Connect, table: str, partition: str) -> list[dict[str, Any]]:
+    """The checks that the newest event of a partition says have failed; keys are ``FAILED_COLUMNS``."""
+    rows = _read(connect, trail.failed_checks(table, partition), table)
+    return [dict(zip(trail.FAILED_COLUMNS, row, strict=True)) for row in rows]
 
 
 def open_drift(connect: Connect, table: str | None = None) -> tuple[Finding, ...]:

@@ -161,6 +161,43 @@ def test_a_range_in_which_nothing_is_missing_is_nothing_to_do(run, command: Comm
     assert (answer.code, answer.out.splitlines()[-1]) == (0, "0 partitions: nothing to do")
 
 
+def test_why_a_partition_is_as_it_is(folder: Path, run, command: Command, dsn: str) -> None:
+    run()
+    validated = command("why", "analytics.orders", FIRST_DAY)
+    deliver(folder, FIRST_DAY, FIRST + ",new,1.00,2025-05-01,2025-05-01T13:00:00Z\n")
+    run()
+    failed = command("why", "analytics.orders", FIRST_DAY)
+    document = command("why", "analytics.orders", FIRST_DAY, "--json").document
+
+    assert (validated.code, failed.code) == (0, 0)
+    assert "analytics.orders 2025-05-01: validated since" in validated.out
+    assert validated.out.endswith("What to do: Nothing.\n")
+    assert "analytics.orders 2025-05-01: failed since" in failed.out
+    assert "Readers see batch 20250501_01, loaded" in failed.out
+    assert "NULL in the unique key, nothing was loaded." in failed.out
+    assert failed.out.endswith("or: airflow-idempotent run SPEC --partition 2025-05-01\n")
+    assert [event["state"] for event in document["events"]] == ["published", "validated", "failed"]
+
+
+def test_why_names_the_check_that_closed_the_gate_with_its_query(folder: Path, run, command: Command) -> None:
+    edit(folder, "{min: 1}", "{min: 9}")
+    run()
+
+    answer = command("why", "analytics.orders", FIRST_DAY)
+
+    assert "rejected since" in answer.out
+    assert "Readers see no batch of it." in answer.out
+    assert "row_count" in answer.out
+    assert "SELECT" in answer.out
+
+
+def test_why_of_what_nobody_has_tried_says_how_to_find_what_is_missing(dsn: str, command: Command) -> None:
+    answer = command("why", "analytics.orders", "2030-01-01")
+
+    assert (answer.code, "the ledger has no event of it" in answer.out) == (0, True)
+    assert "--reprocess-behavior missing" in answer.out
+
+
 def test_a_batch_that_is_loaded_can_be_left_alone(run, sql: Sql) -> None:
     run()
     before = sql("SELECT count(*) FROM airflow_idempotent.events")

@@ -34,7 +34,7 @@ CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 # What differs from run to run, and what stands for it on the page.
 VOLATILE = (
     (r"\d+\.\d s\b", "0.1 s"),
-    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?=$|;|  )", "2025-05-02 06:00:00"),
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?=$|;|  |\.$|\. )", "2025-05-02 06:00:00"),
     (r"\b\d+ ms\b", "1 ms"),
     (r"\d+\.\d\ds\b", "0.10s"),
     # How often a load can be cut off, and how many are needed to, depends on how it is done.
