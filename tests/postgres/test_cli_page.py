@@ -72,6 +72,7 @@ def shell(page: Path, tmp_path: Path, database: str):
     root = str(Path(__file__).parents[2])
     environment = os.environ | {"AIRFLOW_IDEMPOTENT_DSN": database, "PYTHONPATH": root, "COLUMNS": "100"}
     environment["PATH"] = f"{tmp_path / 'bin'}:{environment['PATH']}"
+    environment.pop("PYTEST_ADDOPTS", None)  # of who runs these tests, not of who follows the page
 
     def run(line: str) -> str:
         done = subprocess.run(
