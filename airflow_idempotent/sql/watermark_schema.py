@@ -74,7 +74,10 @@ LANGUAGE sql STABLE AS $$
     ), placed AS (
         SELECT known.*, coalesce(max(known.partition_end) OVER (
                    ORDER BY known.partition_start, known.partition_end
-                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), first) AS reached
+                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), first) AS reached,
+               bool_or(known.follows) OVER (  -- it, or a later one: a backfill of the days between hides no gap
+                   ORDER BY known.partition_start, known.partition_end
+                   ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS is_followed
         FROM known, begun
         WHERE known.partition_end > first
     )
@@ -82,7 +85,7 @@ LANGUAGE sql STABLE AS $$
     FROM placed p WHERE p.tried_event IS NOT NULL AND p.load_event_id IS NULL
     UNION ALL
     SELECT p.reached, p.partition_start, NULL, 'never run'
-    FROM placed p WHERE p.follows AND p.partition_start > p.reached
+    FROM placed p WHERE p.is_followed AND p.partition_start > p.reached
 $$;
 
 CREATE FUNCTION airflow_idempotent.watermark_of(wanted text, version int)

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.laws.world import law
@@ -99,6 +99,7 @@ class Numbers(Runs):
 
 
 @law
+@example(story=[("backfill", 4, None), ("publish", 5, 0)])  # the gap lies before a day that was only backfilled
 @given(story=st.lists(moves, max_size=25))
 def test_no_story_of_runs_lets_the_watermark_pass_a_gap(connection: object, story: list[tuple[str, int, int]]) -> None:
     runs, model = Runs(connection, f"public.t{next(_tables)}"), Model()
