@@ -15,7 +15,7 @@ from airflow_idempotent.core.version import (
     VersionState,
     version_name,
 )
-from airflow_idempotent.engine.journal import Journal
+from airflow_idempotent.engine.journal import FOUND_LIVE, Journal
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.standing import Standing, facts_of
 from airflow_idempotent.errors import CutoverError, RollbackError, ShadowError, SwapSupersededError
@@ -100,7 +100,8 @@ def kept_version(order: RollbackOrder, now: Standing, session: Session, journal:
     def refused(reason: str) -> RollbackError:
         return RollbackError(table=order.table, version=order.to, reason=reason, kept=listed)
 
-    if done := journal.made_by_this_run(order.table, VersionState.SWAPPED):
+    done = journal.made_by_this_run(order.table, VersionState.SWAPPED)
+    if done and (done.message == FOUND_LIVE or journal.made_by_this_run(order.table, VersionState.ROLLED_BACK)):
         if done.number == now.live.number:
             return _done_already(now)
         raise _too_late(now, done.number)

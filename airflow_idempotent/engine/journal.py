@@ -16,6 +16,8 @@ from airflow_idempotent.sql import version_journal as sql
 from airflow_idempotent.sql.ledger import LOCK_SHARED
 from airflow_idempotent.sql.statement import Statement
 
+FOUND_LIVE = "found live, nothing was done"
+
 
 class Journal:
     """The journal as one attempt sees it. Everything it writes belongs to the session's transaction."""
@@ -60,7 +62,7 @@ class Journal:
         So a run that is cleared weeks later, after another swap, is known to be an old one.
         """
         if self.run:
-            self._append(replace(live, run=self.run, attempt=str(self._attempt)))
+            self._append(replace(live, run=self.run, attempt=str(self._attempt), message=FOUND_LIVE))
             self._append(live)
 
     def _append(self, entry: Version) -> Version:
