@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -26,6 +25,7 @@ from airflow_idempotent.testing.crashes import is_moment
 from tests.cli_fixtures import Command
 from tests.faults import Watched
 from tests.loading import DAY, Warehouse
+from tests.postgres.readers import reading
 from tests.postgres_fixtures import Connect
 
 LIVE = Relation("public", "orders")
@@ -490,33 +490,12 @@ def test_duplicates_are_removed_from_the_table_behind_and_the_command_says_so(
 
 
 def test_readers_see_the_old_version_or_the_new_one_and_never_an_error(warehouse: Warehouse) -> None:
-    ended, errors = threading.Event(), []
-    seen: list[list[str]] = []
+    with reading(warehouse, "SELECT DISTINCT v FROM orders") as seen:
+        for number in range(5):
+            shadow(warehouse, str(number))
+            swapped(warehouse)
+        rolled_back(warehouse)
 
-    def read() -> None:
-        with closing(warehouse.connect()) as connection:
-            cursor = connection.cursor()
-            while not ended.is_set():
-                try:
-                    cursor.execute("SELECT DISTINCT v FROM orders")
-                    seen.append([v for (v,) in cursor.fetchall()])
-                    connection.commit()
-                except Exception as error:  # noqa: BLE001, whatever a reader sees
-                    errors.append(error)
-                    connection.rollback()
-
-    readers = [threading.Thread(target=read) for _ in range(4)]
-    for reader in readers:
-        reader.start()
-    for number in range(5):
-        shadow(warehouse, str(number))
-        swapped(warehouse)
-    rolled_back(warehouse)
-    ended.set()
-    for reader in readers:
-        reader.join()
-
-    assert errors == []
     assert all(len(found) == 1 for found in seen)
 
 

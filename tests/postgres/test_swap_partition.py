@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from datetime import timedelta
 from itertools import count
 from typing import Any
@@ -22,6 +22,7 @@ from airflow_idempotent.testing.crashes import is_moment
 from tests.cli_fixtures import Command
 from tests.faults import Watched
 from tests.loading import DAY, Warehouse
+from tests.postgres.readers import reading
 from tests.postgres_fixtures import Connect
 
 PARENT, CHILD = Relation("public", "sales"), Relation("public", "sales_p20250501")
@@ -280,30 +281,9 @@ def test_a_load_that_runs_is_waited_for_and_the_next_one_writes_the_new_child(wa
 
 
 def test_readers_see_the_old_child_or_the_new_one_and_never_an_error(warehouse: Warehouse) -> None:
-    ended, errors = threading.Event(), []
-    seen: list[list[str]] = []
+    with reading(warehouse, f"SELECT DISTINCT v FROM sales WHERE day = '{DAY}'") as seen:
+        for number in range(5):
+            shadow(warehouse, str(number))
+            swapped(warehouse)
 
-    def read() -> None:
-        with closing(warehouse.connect()) as connection:
-            cursor = connection.cursor()
-            while not ended.is_set():
-                try:
-                    cursor.execute(f"SELECT DISTINCT v FROM sales WHERE day = '{DAY}'")
-                    seen.append([v for (v,) in cursor.fetchall()])
-                    connection.commit()
-                except Exception as error:  # noqa: BLE001, whatever a reader sees
-                    errors.append(error)
-                    connection.rollback()
-
-    readers = [threading.Thread(target=read) for _ in range(4)]
-    for reader in readers:
-        reader.start()
-    for number in range(5):
-        shadow(warehouse, str(number))
-        swapped(warehouse)
-    ended.set()
-    for reader in readers:
-        reader.join()
-
-    assert errors == []
     assert all(len(found) == 1 for found in seen)
