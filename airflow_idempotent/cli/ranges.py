@@ -14,7 +14,6 @@ from airflow_idempotent.plan.resolve import Known, Plan, Planned, Reprocess, Run
 if TYPE_CHECKING:
     from airflow_idempotent.spec.table import TableSpec
 
-NEEDS_LEDGER = {Reprocess.MISSING, Reprocess.FAILED, Reprocess.STALE, Reprocess.DRIFTED}
 ASKED = "asked for by --partition"
 
 
@@ -31,7 +30,7 @@ def planned_range(spec: TableSpec, args: Namespace, *, command: str, version: in
     end = instant(args.to_date, spec.timezone, option="--to-date", command=command)
     reprocess = Reprocess(args.reprocess_behavior)
     known: dict[str, Known] = {}
-    if reprocess in NEEDS_LEDGER and start < end:
+    if reprocess.needs_ledger and start < end:
         from airflow_idempotent.engine.states import known_partitions
 
         first = spec.grain.partition(start, spec.timezone).start

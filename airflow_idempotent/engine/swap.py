@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from airflow_idempotent.engine.fitness import refuse_unfit
 from airflow_idempotent.engine.journal import Journal
 from airflow_idempotent.engine.ledger import Ledger
 from airflow_idempotent.engine.pointing import exchange_for
-from airflow_idempotent.engine.preparing import prepare
+from airflow_idempotent.engine.preparing import Choice, prepare
 from airflow_idempotent.engine.refusals import is_driver_error, reason
 from airflow_idempotent.engine.session import Session
 from airflow_idempotent.engine.standing import Standing, standing
@@ -30,7 +30,6 @@ from airflow_idempotent.sql.carrying import validate_constraint
 from airflow_idempotent.sql.statement import Statement
 
 log = logging.getLogger(__name__)
-Choice = Callable[[Standing, Session, Journal], Version | Swapped]
 
 
 def swap(order: SwapOrder, *, connect: Connect, attempt: Attempt | None = None) -> Swapped:

@@ -15,11 +15,9 @@ from airflow_idempotent.operators.base import airflow_errors
 from airflow_idempotent.operators.connections import Connections
 from airflow_idempotent.operators.params import RunParams, read_params
 from airflow_idempotent.operators.run import run_of
-from airflow_idempotent.plan.resolve import Known, Plan, Reprocess, Run, resolve
+from airflow_idempotent.plan.resolve import Known, Plan, Run, resolve
 from airflow_idempotent.spec.source import Query
 from airflow_idempotent.spec.table import TableSpec
-
-BY_LEDGER = (Reprocess.MISSING, Reprocess.FAILED, Reprocess.STALE, Reprocess.DRIFTED)
 
 
 class PlanOperator(BaseOperator):
@@ -54,7 +52,7 @@ class PlanOperator(BaseOperator):
 
     def _plan(self, run: Run, version: int | None) -> Plan:
         known: dict[str, Known] = {}
-        if run.reprocess in BY_LEDGER and run.from_date and run.to_date:
+        if run.reprocess.needs_ledger and run.from_date and run.to_date:
             first = self.spec.grain.partition(run.from_date, self.spec.timezone)
             connect = Connections().warehouse(self.spec.conn_id)
             known = known_partitions(connect, self.spec.table, first.start, run.to_date, version)

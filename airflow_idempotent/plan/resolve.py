@@ -31,6 +31,11 @@ class Reprocess(StrEnum):
     DRIFTED = "drifted"
     CHANGED = "changed"
 
+    @property
+    def needs_ledger(self) -> bool:
+        """Whether only the ledger can say which partitions those are."""
+        return self not in (Reprocess.ALL, Reprocess.CHANGED)
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
