@@ -56,9 +56,10 @@ def _of_spec(args: Namespace) -> tuple[SwapOrder, Keeping]:
     Raises:
         UsageError: options say what the spec says.
     """
-    if args.shadow or args.version is not None or args.by:
+    if args.shadow or args.version is not None or args.by or args.partition:
         reason = "a spec says which version is swapped in and how: table_version, publish.by"
-        raise UsageError(command="swap", reason=reason, hint="Leave --shadow, --version and --by out.")
+        hint = "Leave --shadow, --version and --by out; --partition needs a TABLE and its --shadow."
+        raise UsageError(command="swap", reason=reason, hint=hint)
     spec = load_spec(args.table)
     order = spec.publish.order(spec.live, spec.table_version, Timeouts(lock=args.lock_timeout))
     dependents = "carry" if args.on_dependents == "carry" else order.on_dependents

@@ -147,7 +147,10 @@ def test_a_spec_is_swapped_in_by_its_own_rules(
     assert command("swap", spec, "--json", *dsn).document["replayed"]
 
 
-def test_a_spec_says_itself_which_version_is_meant(folder: Path, database: str, command: Command) -> None:
-    asked = command("swap", "tables/orders.yaml", "--version", "3", "--dsn", database)
+@pytest.mark.parametrize("words", [("--version", "3"), ("--partition", "2025-05-01")], ids=" ".join)
+def test_a_spec_says_itself_which_version_is_meant(
+    folder: Path, database: str, command: Command, words: tuple[str, ...]
+) -> None:
+    asked = command("swap", "tables/orders.yaml", *words, "--dsn", database)
 
     assert (asked.code, "table_version" in asked.err) == (2, True)
